@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Lists what was skipped and why, what failed, and ends with the count of all.
+
+    test-report.py [--also FILE] RESULT.xml...     (ctest --output-junit; FILE: more lines "not run: ...")
+"""
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+REASON = re.compile(r"^\W*(skipped|not run|skip)\b", re.IGNORECASE)
+
+
+def reasons(text):
+    """The lines of a test's output that say what it left out."""
+    return [line.strip() for line in (text or "").splitlines() if REASON.match(line)]
+
+
+def main():
+    arguments = sys.argv[1:]
+    left_out = []
+    if arguments[:1] == ["--also"]:
+        with open(arguments[1]) as file:
+            left_out += [line.strip() for line in file if line.strip()]
+        arguments = arguments[2:]
+    if not arguments:
+        sys.exit(__doc__)
+
+    passed, failed, skipped = 0, [], 0
+    for path in arguments:
+        for case in ElementTree.parse(path).getroot().iter("testcase"):
+            name, status = case.get("name"), case.get("status")
+            why = reasons(case.findtext("system-out"))
+            if status == "run":
+                passed += 1
+                left_out += [f"{name}: {line}" for line in why]
+            elif status == "fail":
+                failed.append(name)
+            else:
+                skipped += 1
+                left_out.append(f"{name}: {'; '.join(why) or 'skipped without a reason'}")
+
+    if left_out:
+        print("Left out:")
+        for line in left_out:
+            print(f"  {line}")
+    if failed:
+        print("Failed:")
+        for name in failed:
+            print(f"  {name}")
+    if not passed and not failed:
+        print("No test ran.")
+    print(f"{passed} passed, {len(failed)} failed, {skipped} skipped")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
