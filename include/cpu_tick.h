@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each CPU remembers of its last tick: values of the `last_ticks` array, by CPU. */
+#ifndef PANOPY_CPU_TICK_H
+#define PANOPY_CPU_TICK_H
+
+#include "shared_types.h"
+
+struct cpu_tick {
+	u64 time_ns; /* CLOCK_MONOTONIC; 0 before the first. User space clears it when it opens a CPU's timer anew */
+	u32 tid; /* the thread that ran, 0: idle */
+	u32 reserved;
+};
+
+SHARED_ASSERT_SIZE(struct cpu_tick, 16);
+
+#endif
