@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Walks the interpreter frames of the interrupted thread, leaf to root, in its own context: nothing
+ * moves while this runs, so what is read is one instant of the program. What can still go wrong is
+ * that the interrupt fell between two stores of the interpreter. The checks below tell that apart, and
+ * a walk that fails one is never called exact.
+ *
+ * By windows, not by frames: frames of ordinary calls lie on the thread's data stack (_PyStackChunk,
+ * growing up), so one read covers the current frame and what lies below it in the same chunk, and the
+ * walk steps inside that copy. Frames elsewhere (generators in the heap, entry frames on the C stack)
+ * are read one at a time.
+ *
+ * Where a frame may lie (CPython 3.11-3.15, Include/internal/pycore_frame.h, Python/pystate.c):
+ *   ordinary (owner 0)   in this thread's own chunks, below datastack_top (older chunks: below their
+ *                        `top`), each strictly below the one called from it in the same chunk;
+ *   generator (owner 1)  in the heap, so never inside the current chunk;
+ *   entry (3.12+)        on the C stack, above the interrupted stack pointer, each above the last; not
+ *                        shown. 3.15's base_frame lies in the thread state and ends every chain.
+ * Where a chain may end: 3.11 at a frame with is_entry, 3.12 to 3.14 at an entry frame, 3.15 at
+ * base_frame. A chain that ends elsewhere was being relinked: mid-transition.
+ */
+#ifndef PANOPY_FRAME_WALK_BPF_H
+#define PANOPY_FRAME_WALK_BPF_H
+
+#include "config.bpf.h"
+#include "scratch.bpf.h"
+#include "thread_state.bpf.h"
+#include "user_mem.bpf.h"
+
+enum {
+	FRAME_MASK = LIMIT_FRAME_SPAN - 1,
+	FRAME_OWNED_BY_THREAD = 0,
+	FRAME_OWNED_BY_GENERATOR = 1,
+	EXECUTABLE_TAG_BITS = 3,
+};
+
+/* Hides a value from compiler and verifier: what follows must hold for any value. */
+#define opaque(value) asm volatile("" : "+r"(value))
+
+static __always_inline struct sample_record *scratch_sample(struct walk_scratch *s)
+{
+	return (struct sample_record *)s->sample;
+}
+
+static __always_inline struct py_frame *scratch_frame(struct walk_scratch *s, u32 idx)
+{
+	idx &= LIMIT_SAMPLE_FRAMES - 1;
+	return (struct py_frame *)(s->sample + sizeof(struct sample_record) + idx * sizeof(struct py_frame));
+}
+
+static __always_inline void walk_stop(struct walk *w, u8 reason)
+{
+	w->status = SAMPLE_TRUNCATED;
+	w->reason = reason;
+}
+
+static __always_inline u32 code_slot_idx(u64 tag)
+{
+	return (u32)((tag * 0x9e3779b97f4a7c15ULL) >> 53) & (CODE_SLOTS - 1);
+}
+
+/* What the code slots vouch for; 0 when the fingerprint must be read. */
+static __always_inline u32 code_slot_fingerprint(const struct walk_scratch *s, u64 code)
+{
+	const struct walk *w = &s->walk;
+	u64 tag = code ^ w->salt;
+	const struct code_slot *slot = &s->codes[code_slot_idx(tag)];
+
+	if (slot->tag != tag)
+		return 0;
+	return (w->has_proof && slot->proof == w->proof) || slot->sequence == (u32)w->sequence
+		       ? slot->fingerprint
+		       : 0;
+}
+
+/* Fingerprints are read in another order than frames, so they are summed. */
+static __always_inline void identity_add_fingerprint(struct walk *w, u64 code, u32 fingerprint)
+{
+	w->fingerprints += fingerprint_mix(code ^ cfg_hash_key, fingerprint);
+}
+
+/* Writes frame `idx`; a fingerprint of 0 is read once the walk is over. */
+static __always_inline void walk_emit(struct walk_scratch *s, u32 idx, u64 code, u64 instr, u32 fingerprint)
+{
+	struct py_frame *frame = scratch_frame(s, idx);
+
+	frame->code = code;
+	frame->instr_off = (s32)(instr - code - s->walk.layout.code_code_adaptive);
+	frame->fingerprint = fingerprint;
+	s->walk.identity = fingerprint_mix(s->walk.identity ^ code, (u32)frame->instr_off);
+	if (fingerprint) {
+		identity_add_fingerprint(&s->walk, code, fingerprint);
+	} else {
+		s->misses[s->walk.miss_cnt & (LIMIT_SAMPLE_FRAMES - 1)] = idx;
+		s->walk.miss_cnt++;
+	}
+}
+
+/* An entry frame: checks where it lies, notes what it links, is not shown. 0 to go on. */
+static __always_inline int walk_entry(struct walk *w, u64 frame, u64 previous)
+{
+	if (frame <= w->user_sp || frame <= w->last_entry) {
+		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
+		return 1;
+	}
+	w->last_entry = frame;
+	if (!w->entry_seen) {
+		w->entry_seen = 1;
+		w->entry_previous = previous;
+	}
+	w->frame = previous;
+	if (!previous) {
+		w->ended = !(w->layout.traits & PY_TRAIT_BASE_FRAME);
+		if (!w->ended)
+			walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
+		return 1;
+	}
+	return 0;
+}
+
+/* RETURN_GENERATOR pops its frame before it makes the caller's current (CPython 3.11-3.13,
+ * Python/bytecodes.c): the frame is whole until another one is pushed, which would raise datastack_top.
+ * Not an entry frame of 3.11: those are popped only after their cframe was left, so it is stale. */
+static __always_inline int is_just_popped(const struct walk *w, const u8 *p, u64 frame)
+{
+	if ((w->layout.traits & PY_TRAIT_IS_ENTRY) && *(p + (w->layout.frame_is_entry & FRAME_MASK)))
+		return 0;
+	return frame == w->chunk_hi && !w->frame_cnt && !w->entry_seen;
+}
+
+/* One frame whose bytes are at `p`. 0 to go on with walk.frame, 1 when the walk is over or must
+ * change chunks. */
+static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 frame)
+{
+	struct walk *w = &s->walk;
+	const struct py_layout *layout = &w->layout;
+	u64 code = *(const u64 *)(p + (layout->frame_executable & FRAME_MASK));
+	u64 previous = *(const u64 *)(p + (layout->frame_previous & FRAME_MASK));
+	u64 instr = *(const u64 *)(p + (layout->frame_instr & FRAME_MASK));
+	u8 owner = *(p + (layout->frame_owner & FRAME_MASK));
+	int in_chunk = frame >= w->chunk_lo && (frame < w->chunk_hi || is_just_popped(w, p, frame));
+
+	if ((layout->traits & PY_TRAIT_OWNER_ENTRY) && owner >= layout->owner_entry)
+		return walk_entry(w, frame, previous);
+	if (layout->traits & PY_TRAIT_TAGGED_EXECUTABLE)
+		code &= ~(u64)EXECUTABLE_TAG_BITS;
+	if (owner == FRAME_OWNED_BY_THREAD) {
+		if (!in_chunk) {
+			w->need_chunk = 1;
+			return 1;
+		}
+		if (frame >= w->last_ordinary) {
+			walk_stop(w, SAMPLE_REASON_CYCLE);
+			return 1;
+		}
+		w->last_ordinary = frame;
+	} else if (owner != FRAME_OWNED_BY_GENERATOR || in_chunk) {
+		walk_stop(w, SAMPLE_REASON_BAD_POINTER);
+		return 1;
+	}
+	if (!code) {
+		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
+		return 1;
+	}
+	if (w->frame_cnt >= cfg_kernel_frames || w->frame_cnt >= LIMIT_SAMPLE_FRAMES) {
+		walk_stop(w, SAMPLE_REASON_BUDGET);
+		return 1;
+	}
+	walk_emit(s, w->frame_cnt, code, instr, code_slot_fingerprint(s, code));
+	w->frame_cnt++;
+	w->frame = previous;
+	if ((layout->traits & PY_TRAIT_IS_ENTRY) && *(p + (layout->frame_is_entry & FRAME_MASK))) {
+		if (!w->entry_seen) {
+			w->entry_seen = 1;
+			w->entry_previous = previous;
+		}
+		w->ended = !previous;
+	}
+	if (!previous) {
+		if (owner == FRAME_OWNED_BY_GENERATOR && w->frame_cnt == 1)
+			w->suspended = frame;
+		if (!w->ended)
+			walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
+		return 1;
+	}
+	return 0;
+}
+
+/* The chunk below the current one: an ordinary frame was not in the current one. */
+static __always_inline int walk_next_chunk(struct walk *w)
+{
+	u64 head[4] = {}; /* previous, size, top, first word of data */
+	u64 chunk = w->chunk;
+
+	w->need_chunk = 0;
+	w->last_ordinary = ~0ULL;
+	w->chunk_lo = w->chunk_hi = 0;
+	if (user_read(head, sizeof(head), chunk)) {
+		walk_stop(w, SAMPLE_REASON_PAGE_FAULT);
+		return 1;
+	}
+	chunk = head[0];
+	if (!chunk) {
+		walk_stop(w, SAMPLE_REASON_BAD_POINTER);
+		return 1;
+	}
+	if (user_read(head, sizeof(head), chunk)) {
+		walk_stop(w, SAMPLE_REASON_PAGE_FAULT);
+		return 1;
+	}
+	w->chunk = chunk;
+	/* `top` counts words of data; a chunk never reaches past its size. */
+	if (head[2] > head[1] / sizeof(u64)) {
+		walk_stop(w, SAMPLE_REASON_BAD_POINTER);
+		return 1;
+	}
+	w->chunk_lo = chunk + w->layout.chunk_data;
+	w->chunk_hi = w->chunk_lo + head[2] * sizeof(u64);
+	return 0;
+}
+
+/* Steps over the ordinary frames of a window on the current chunk, which all lie between `base` and the
+ * first frame. Stops in front of the first that needs a closer look (walk_frame). Everything it keeps is
+ * in registers: this is where deep stacks spend their time. */
+static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 limit)
+{
+	struct walk *w = &s->walk;
+	const struct py_layout *layout = &w->layout;
+	u64 tag_bits = layout->traits & PY_TRAIT_TAGGED_EXECUTABLE ? EXECUTABLE_TAG_BITS : 0;
+	u64 frame = w->frame, last = w->last_ordinary, last_code = 0;
+	u32 cnt = w->frame_cnt, fingerprint = 0;
+
+	for (int i = 0; i < WALK_WINDOW_FRAMES; i++) {
+		u64 off = frame - base;
+		u64 code, previous;
+		const u8 *p;
+
+		if (off >= limit || cnt >= cfg_kernel_frames)
+			break;
+		opaque(off);
+		p = s->window + (off & (2 * WALK_WINDOW_SZ - 1));
+		code = *(const u64 *)(p + (layout->frame_executable & FRAME_MASK)) & ~tag_bits;
+		previous = *(const u64 *)(p + (layout->frame_previous & FRAME_MASK));
+		if (*(p + (layout->frame_owner & FRAME_MASK)) != FRAME_OWNED_BY_THREAD || !code ||
+		    !previous || frame >= last || (frame & 7))
+			break;
+		if ((layout->traits & PY_TRAIT_IS_ENTRY) && !w->entry_seen &&
+		    *(p + (layout->frame_is_entry & FRAME_MASK))) {
+			w->entry_seen = 1;
+			w->entry_previous = previous;
+		}
+		if (code != last_code || !fingerprint)
+			fingerprint = code_slot_fingerprint(s, code);
+		last_code = code;
+		walk_emit(s, cnt, code, *(const u64 *)(p + (layout->frame_instr & FRAME_MASK)), fingerprint);
+		cnt++;
+		last = frame;
+		frame = previous;
+	}
+	w->visit_cnt += cnt - w->frame_cnt;
+	w->frame_cnt = cnt;
+	w->last_ordinary = last;
+	w->frame = frame;
+}
+
+/* Reads the window that ends with walk.frame, or that frame alone where it is not on the current
+ * chunk. Bytes from *ret_base on; returns how many frame starts fit, 0 on a fault. */
+static __always_inline u64 walk_read_window(struct walk_scratch *s, u64 *ret_base)
+{
+	struct walk *w = &s->walk;
+	u64 frame = w->frame;
+	u64 base, sz;
+
+	if (frame >= w->chunk_lo && frame < w->chunk_hi) {
+		base = frame + LIMIT_FRAME_SPAN - WALK_WINDOW_SZ;
+		if (base < w->chunk_lo || base > frame)
+			base = w->chunk_lo;
+		sz = frame - base + (w->layout.frame_sz & FRAME_MASK);
+		opaque(sz);
+		if (sz <= WALK_WINDOW_SZ && !user_read(s->window, (u32)sz & (2 * WALK_WINDOW_SZ - 1), base)) {
+			*ret_base = base;
+			return frame - base + 1;
+		}
+	}
+	if (user_read(s->window, w->layout.frame_sz & FRAME_MASK, frame))
+		return 0;
+	*ret_base = frame;
+	return 1;
+}
+
+/* One step of the walk: a window, a lone frame or a change of chunk. 1 when the walk is over. */
+__noinline int walk_step(void)
+{
+	struct walk_scratch *s = scratch_get();
+	u64 base = 0, limit, off;
+	struct walk *w;
+
+	if (!s)
+		return 1;
+	w = &s->walk;
+	if (w->need_chunk)
+		return walk_next_chunk(w);
+	if (w->frame && w->frame == w->base_frame) {
+		w->ended = 1;
+		w->frame = 0;
+		return 1;
+	}
+	w->read_cnt++;
+	limit = walk_read_window(s, &base);
+	if (!limit) {
+		walk_stop(w, SAMPLE_REASON_PAGE_FAULT);
+		return 1;
+	}
+	opaque(base);
+	if (w->frame >= w->chunk_lo && w->frame < w->chunk_hi)
+		walk_ordinary(s, base, limit);
+	off = w->frame - base;
+	if (off >= limit)
+		return 0;
+	opaque(off);
+	if (++w->visit_cnt > LIMIT_WALK_VISITS) {
+		walk_stop(w, SAMPLE_REASON_BUDGET);
+		return 1;
+	}
+	return walk_frame(s, s->window + (off & (2 * WALK_WINDOW_SZ - 1)), w->frame) && !w->need_chunk;
+}
+
+/* The verifier follows at most 8,192 branches that are still open, so that long loops are nested. */
+__noinline int walk_stride(void)
+{
+	for (int i = 0; i < LOOP_STRIDE; i++) {
+		if (walk_step())
+			return 1;
+	}
+	return 0;
+}
+
+static __always_inline void walk_begin(struct walk_scratch *s, u64 frame)
+{
+	struct walk *w = &s->walk;
+
+	w->chunk = tstate_u64(s, w->layout.tstate_datastack_chunk);
+	w->chunk_lo = w->chunk + w->layout.chunk_data;
+	w->chunk_hi = tstate_u64(s, w->layout.tstate_datastack_top);
+	w->frame = frame;
+	w->last_ordinary = ~0ULL;
+	w->last_entry = 0;
+	w->entry_previous = 0;
+	w->entry_seen = 0;
+	w->suspended = 0;
+	w->need_chunk = 0;
+	w->frame_cnt = 0;
+	w->visit_cnt = 0;
+	w->miss_cnt = 0;
+	w->identity = 0;
+	w->fingerprints = 0;
+	w->ended = 0;
+	w->status = SAMPLE_EXACT;
+	w->reason = SAMPLE_REASON_NONE;
+}
+
+static __always_inline void walk_on(struct walk_scratch *s)
+{
+	for (int i = 0; i < LIMIT_WALK_VISITS / LOOP_STRIDE; i++) {
+		if (walk_stride())
+			break;
+	}
+	if (!s->walk.ended && s->walk.status == SAMPLE_EXACT)
+		walk_stop(&s->walk, SAMPLE_REASON_BUDGET);
+}
+
+static __always_inline void walk_none(struct walk *w, u8 reason)
+{
+	w->status = SAMPLE_NONE;
+	w->reason = reason;
+	w->frame = 0;
+	w->frame_cnt = 0;
+	w->miss_cnt = 0;
+}
+
+static __always_inline void walk_run(struct walk_scratch *s, u64 frame)
+{
+	walk_begin(s, frame);
+	walk_on(s);
+}
+
+#endif

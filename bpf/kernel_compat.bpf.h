@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Everything that differs between kernels and architectures, in one place. */
+#ifndef PANOPY_KERNEL_COMPAT_BPF_H
+#define PANOPY_KERNEL_COMPAT_BPF_H
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "config.bpf.h"
+
+#if defined(__TARGET_ARCH_x86)
+
+/* arch/x86/include/uapi/asm/ptrace.h: part of the ABI. Not through CO-RE, which would shorten the load
+ * where the kernel's own type is narrower (Linux 6.9); the context allows whole words only. */
+enum { REGS_CNT = 15, REGS_CS_OFF = 136, REGS_SP_OFF = 152 };
+
+static __always_inline int regs_are_user(const void *regs)
+{
+	return (*(const volatile u64 *)(regs + REGS_CS_OFF) & 3) == 3;
+}
+
+/* pthread_self() is the thread pointer on x86-64 with glibc and with musl. */
+static __always_inline u64 task_thread_pointer(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, thread.fsbase);
+}
+
+enum { THREAD_POINTER_IS_PTHREAD_SELF = 1 };
+
+#elif defined(__TARGET_ARCH_arm64)
+
+/* arch/arm64/include/uapi/asm/ptrace.h: part of the ABI. */
+enum { REGS_CNT = 31, REGS_SP_OFF = 248, REGS_PSTATE_OFF = 264 };
+
+static __always_inline int regs_are_user(const void *regs)
+{
+	return (*(const volatile u64 *)(regs + REGS_PSTATE_OFF) & 0xf) == 0;
+}
+
+static __always_inline u64 task_thread_pointer(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, thread.uw.tp_value);
+}
+
+/* glibc's pthread_self() lies below the thread pointer here, at a distance that differs by version. */
+enum { THREAD_POINTER_IS_PTHREAD_SELF = 0 };
+
+#else
+#error "unsupported architecture"
+#endif
+
+/* The thread's id in its innermost pid namespace, as gettid() tells it. */
+static __always_inline u32 task_ns_tid(struct task_struct *task)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	u32 level = BPF_CORE_READ(pid, level);
+	struct upid upid = {};
+
+	if (level > 32) /* MAX_PID_NS_LEVEL */
+		return 0;
+	bpf_core_read(&upid, sizeof(upid), &pid->numbers[level]);
+	return upid.nr;
+}
+
+/* The general registers come first in both layouts. */
+static __always_inline void regs_copy(u64 *ret_registers, const void *regs)
+{
+#pragma unroll
+	for (int i = 0; i < REGS_CNT; i++)
+		ret_registers[i] = *(const volatile u64 *)(regs + 8 * i);
+}
+
+/* Stack pointer that the thread has, or had when it entered the kernel; 0 when not known. */
+static __always_inline u64 task_user_sp(struct task_struct *task, const void *regs)
+{
+	u64 saved, sp = 0;
+
+	if (regs_are_user(regs))
+		return *(const volatile u64 *)(regs + REGS_SP_OFF);
+	/* drop the fallback when the minimum kernel is 5.15 */
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		saved = bpf_task_pt_regs(bpf_get_current_task_btf());
+	else
+		saved = (u64)BPF_CORE_READ(task, stack) + cfg_kernel_stack_sz -
+			bpf_core_type_size(struct pt_regs);
+	bpf_probe_read_kernel(&sp, sizeof(sp), (const void *)(saved + REGS_SP_OFF));
+	return sp;
+}
+
+#endif

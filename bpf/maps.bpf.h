@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* Every map. Sizes marked "set at load" follow the number of CPUs and the memlock limit.
+ *
+ * The sample path inserts into no shared hash map: it looks up, writes array values in place and
+ * reserves ring space. Only user space and the process-context hooks insert.
+ */
+#ifndef PANOPY_MAPS_BPF_H
+#define PANOPY_MAPS_BPF_H
+
+#include <bpf/bpf_helpers.h>
+
+#include "bpf_stats.h"
+#include "process_config.h"
+#include "thread_slot.h"
+
+/* tgid -> how to read it. Written by user space and process_watch, read by the sampler. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384); /* set at load */
+	__type(key, u32);
+	__type(value, struct process_config);
+} processes SEC(".maps");
+
+/* Counters of enum bpf_stat; user space sums the CPUs. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, BPF_STAT_COUNT);
+	__type(key, u32);
+	__type(value, u64);
+} stats SEC(".maps");
+
+static __always_inline void stat_add(u32 stat, u64 n)
+{
+	u64 *value = bpf_map_lookup_elem(&stats, &stat);
+
+	if (value)
+		*value += n;
+}
+
+#endif

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only)
+/* The sampling program: one tick of one CPU's timer. */
+#include "shared_types.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "config.bpf.h"
+#include "emit.bpf.h"
+#include "kernel_compat.bpf.h"
+#include "maps.bpf.h"
+#include "stack_slot.h"
+#include "stack_take.bpf.h"
+#include "tick.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* thread_slot_idx() -> where the thread's state is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, THREAD_SLOT_CNT);
+	__type(key, u32);
+	__type(value, struct thread_slot);
+} thread_slots SEC(".maps");
+
+/* stack_slot_idx() -> identity of the stack of that slot that was sent whole last. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, STACK_SLOT_CNT);
+	__type(key, u32);
+	__type(value, u64);
+} sent_stacks SEC(".maps");
+
+/* Whether the task still runs the image that the entry describes. */
+static __always_inline int image_is_current(struct process_config *config, struct task_struct *task)
+{
+	u64 mm = (u64)BPF_CORE_READ(task, mm);
+
+	if (!config->mm)
+		config->mm = mm;
+	return mm && config->mm == mm;
+}
+
+static __always_inline void sample_begin(struct walk_scratch *s, const struct process_config *config,
+					 u64 pid_tgid, u64 now, u16 missed)
+{
+	struct sample_record *record = scratch_sample(s);
+	struct walk *w = &s->walk;
+
+	stack_begin(w, &config->layout, config->epoch, config->runtime_addr);
+	w->tgid = pid_tgid >> 32;
+
+	record->hdr.time_ns = now;
+	record->hdr.kind = RECORD_SAMPLE;
+	record->hdr.cpu = bpf_get_smp_processor_id();
+	record->epoch = config->epoch;
+	record->tgid = pid_tgid >> 32;
+	record->tid = (u32)pid_tgid;
+	record->missed_ticks = missed;
+	bpf_get_current_comm(record->comm, sizeof(record->comm));
+}
+
+static __always_inline void sample_take(struct walk_scratch *s, struct bpf_perf_event_data *ctx,
+					struct task_struct *task, u32 tid)
+{
+	struct walk *w = &s->walk;
+	u32 slot_idx = thread_slot_idx(tid);
+	struct thread_slot *slot = bpf_map_lookup_elem(&thread_slots, &slot_idx);
+	int reason;
+
+	if (!slot)
+		return;
+	w->id_is_native = !THREAD_POINTER_IS_PTHREAD_SELF;
+	w->task_id = w->id_is_native ? task_ns_tid(task) : task_thread_pointer(task);
+	w->user_sp = task_user_sp(task, ctx);
+	reason = stack_walk(s, slot, tid);
+	if (w->searched)
+		stat_add(BPF_STAT_THREAD_SCANS, 1);
+	if (walk_is_suspended(w) && regs_are_user(ctx)) {
+		regs_copy(w->registers, ctx);
+		walk_behind_suspended(s);
+	}
+	stack_finish(s, reason);
+}
+
+/* 0 for a stack that is not to be referred to: not exact, or with a frame that could not be told apart. */
+static __always_inline u64 stack_identity(const struct walk *w)
+{
+	if (w->status != SAMPLE_EXACT || w->unread_cnt)
+		return 0;
+	/* The salt carries key, epoch and interpreter. */
+	return fingerprint_mix(fingerprint_mix(w->salt ^ w->identity, w->fingerprints), w->frame_cnt);
+}
+
+static __always_inline void repeat_send(struct walk_scratch *s, u64 identity)
+{
+	const struct sample_record *sample = scratch_sample(s);
+	struct repeat_record *record = (struct repeat_record *)s->code_record;
+
+	record->hdr = sample->hdr;
+	record->hdr.kind = RECORD_REPEAT;
+	record->hdr.size = sizeof(*record);
+	record->epoch = sample->epoch;
+	record->tgid = sample->tgid;
+	record->tid = sample->tid;
+	record->identity = identity;
+	record->missed_ticks = sample->missed_ticks;
+	__builtin_memset(record->reserved, 0, sizeof(record->reserved));
+	__builtin_memcpy(record->comm, sample->comm, sizeof(record->comm));
+	if (emit_sample(record, sizeof(*record), 0))
+		stat_add(BPF_STAT_REPEATS, 1);
+}
+
+static __always_inline void sample_send(struct walk_scratch *s)
+{
+	struct sample_record *record = scratch_sample(s);
+	u64 *sent, identity = stack_identity(&s->walk);
+	u32 cnt = s->walk.frame_cnt;
+	u32 sz, slot = stack_slot_idx(identity);
+
+	stat_add(BPF_STAT_FRAMES, cnt);
+	stat_add(BPF_STAT_WINDOW_READS, s->walk.read_cnt);
+	sent = bpf_map_lookup_elem(&sent_stacks, &slot);
+	if (!sent)
+		return;
+	if (identity && *sent == identity) {
+		repeat_send(s, identity);
+		return;
+	}
+	opaque(cnt);
+	if (cnt > LIMIT_SAMPLE_FRAMES)
+		return;
+	sz = sizeof(*record) + cnt * sizeof(struct py_frame);
+	record->hdr.size = sz;
+	record->tstate_addr = s->walk.tstate;
+	record->resume_frame = s->walk.status == SAMPLE_TRUNCATED ? s->walk.frame : 0;
+	record->frame_cnt = cnt;
+	record->status = s->walk.status;
+	record->reason = s->walk.reason;
+	record->identity = identity;
+	if (emit_sample(record, sz, s->walk.status == SAMPLE_TRUNCATED) && identity)
+		*sent = identity;
+}
+
+/* Takes and sends the sample of this tick, where the process is one of ours. */
+static __always_inline int on_tick(struct bpf_perf_event_data *ctx, u64 pid_tgid, u64 now, u16 missed)
+{
+	u32 tgid = pid_tgid >> 32;
+	struct process_config *config;
+	struct walk_scratch *s;
+	struct task_struct *task;
+
+	if (!tgid)
+		return BPF_STAT_TICKS_IDLE;
+	config = bpf_map_lookup_elem(&processes, &tgid);
+	if (!config || config->state != PROCESS_CONFIG_READY)
+		return BPF_STAT_TICKS_OTHER;
+	s = scratch_get();
+	if (!s)
+		return BPF_STAT_TICKS_OTHER;
+	task = (struct task_struct *)bpf_get_current_task();
+	sample_begin(s, config, pid_tgid, now, missed);
+	if (image_is_current(config, task))
+		sample_take(s, ctx, task, (u32)pid_tgid);
+	else
+		walk_none(&s->walk, SAMPLE_REASON_IN_EXEC);
+	sample_send(s);
+	return BPF_STAT_TICKS;
+}
+
+SEC("perf_event")
+int on_perf_sample(struct bpf_perf_event_data *ctx)
+{
+	u64 start = bpf_ktime_get_ns();
+	u64 pid_tgid = bpf_get_current_pid_tgid();
+	u16 missed = tick_account(start, (u32)pid_tgid);
+	int kind = on_tick(ctx, pid_tgid, start, missed);
+	u64 spent = bpf_ktime_get_ns() - start;
+
+	stat_add(BPF_STAT_RUN_NS, spent);
+	if (kind == BPF_STAT_TICKS)
+		stat_add(BPF_STAT_SAMPLE_NS, spent);
+	else
+		stat_add(kind, 1);
+	return 0;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* One stack, from the thread's state to fingerprints: the steps in their order. tests/replay takes them
+ * too, over stored memory.
+ */
+#ifndef PANOPY_STACK_TAKE_BPF_H
+#define PANOPY_STACK_TAKE_BPF_H
+
+#include "cframe_walk.bpf.h"
+#include "code_object.bpf.h"
+#include "thread_state.bpf.h"
+
+/* Makes the scratch ready; what the caller knows of the thread it fills in behind this. */
+static __always_inline void stack_begin(struct walk *w, const struct py_layout *layout, u64 epoch,
+					u64 runtime_addr)
+{
+	w->layout = *layout;
+	w->epoch = epoch;
+	w->runtime_addr = runtime_addr;
+	w->sequence++;
+	w->tstate = 0;
+	w->interp = 0;
+	w->frame = 0;
+	w->frame_cnt = 0;
+	w->visit_cnt = 0;
+	w->read_cnt = 0;
+	w->miss_cnt = 0;
+	w->new_code_cnt = 0;
+	w->unread_cnt = 0;
+	w->searched = 0;
+	w->suspended = 0;
+	w->filename_addr = 0;
+	w->identity = 0;
+	w->fingerprints = 0;
+	w->status = SAMPLE_EXACT;
+	w->reason = SAMPLE_REASON_NONE;
+}
+
+/* Finds the thread's state and walks its frames. Returns what stack_finish() wants to know. */
+static __always_inline int stack_walk(struct walk_scratch *s, struct thread_slot *slot, u32 tid)
+{
+	struct walk *w = &s->walk;
+	int reason = thread_state_find(s, slot, tid);
+
+	if (reason && reason != SAMPLE_REASON_AMBIGUOUS_STATE) {
+		w->tstate = 0;
+		walk_none(w, reason);
+		return reason;
+	}
+	w->salt = fingerprint_mix(fingerprint_mix(cfg_hash_key, w->epoch), w->interp);
+	code_proof_read(s);
+	walk_thread(s);
+	return reason;
+}
+
+/* Daemon threads may run on while the interpreter frees their states (CPython, Python/pylifecycle.c):
+ * only the finalising thread itself is exact from then on. Why the stack cannot be vouched for, or 0. */
+static __always_inline u8 runtime_doubt(const struct walk *w)
+{
+	u64 finalizing = 0;
+
+	if (user_read(&finalizing, sizeof(finalizing), w->runtime_addr + w->layout.runtime_finalizing))
+		return SAMPLE_REASON_PAGE_FAULT;
+	return finalizing && finalizing != w->tstate ? SAMPLE_REASON_FINALIZING : 0;
+}
+
+/* Fingerprints, and what makes a whole walk less than exact. */
+static __always_inline void stack_finish(struct walk_scratch *s, int reason)
+{
+	struct walk *w = &s->walk;
+	u8 doubt;
+
+	if (w->status == SAMPLE_NONE)
+		return;
+	code_resolve_all();
+	doubt = reason ? reason : runtime_doubt(w);
+	if (doubt && (w->status == SAMPLE_EXACT || doubt == SAMPLE_REASON_FINALIZING))
+		walk_stop(w, doubt);
+}
+
+#endif

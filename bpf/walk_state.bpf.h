@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
+/* What one CPU keeps while it walks one sample. It lives in map memory, so that the walk can be split
+ * into global functions, which the verifier checks once each and which take no pointers on Linux 5.10.
+ */
+#ifndef PANOPY_WALK_STATE_BPF_H
+#define PANOPY_WALK_STATE_BPF_H
+
+#include "fingerprint.h"
+#include "process_config.h"
+#include "sample.h"
+
+/* A window covers one page of the data stack: 75 ns for a read of up to 256 bytes, 120 ns for a page
+ * (Linux 6.18, x86-64). The span behind it lets masked offsets stay inside the buffer. */
+enum {
+	WALK_WINDOW_SZ = 4096,
+	WALK_WINDOW_BUF_SZ = 2 * WALK_WINDOW_SZ + 2 * LIMIT_FRAME_SPAN,
+	/* Frames stepped over inside one window: 4,096 / 88, the smallest frame. */
+	WALK_WINDOW_FRAMES = 48,
+	/* Iterations of the inner of two nested loops. */
+	LOOP_STRIDE = 64,
+	CODE_SLOTS = 2048,
+	/* General registers of the architecture that has more (aarch64: x0-x30). */
+	WALK_REGISTERS = 31,
+};
+
+struct walk {
+	struct py_layout layout;
+	u64 epoch;
+	u64 salt;     /* tells apart equal addresses of other processes in the code slots */
+	u64 proof;    /* the interpreter's code counter at this sample */
+	u64 sequence; /* number of this sample on this CPU */
+	u64 runtime_addr;
+	u64 task_id; /* what the thread state's id field must hold */
+	u64 user_sp;
+	u64 tstate;
+	u64 interp;
+	u64 base_frame;
+	u64 chunk; /* data stack chunk that ordinary frames must lie in now */
+	u64 chunk_lo, chunk_hi;
+	u64 frame;		       /* the next frame to read; 0 when the walk ended */
+	u64 last_ordinary;	       /* in the current chunk; later ones must lie below */
+	u64 last_entry;		       /* on the C stack; later ones must lie above */
+	u64 entry_previous;	       /* `previous` of the first entry seen */
+	u64 outer_frame;	       /* 3.11, 3.12: current_frame of the outer cframe */
+	u64 suspended;		       /* leaf generator frame whose `previous` is cleared already */
+	u64 registers[WALK_REGISTERS]; /* of the thread, where it was interrupted in user mode */
+	u32 entry_seen;
+	u32 need_chunk; /* the frame is ordinary and not in the current chunk */
+	u32 frame_cnt;
+	u32 visit_cnt;
+	u32 read_cnt; /* windows and lone frames */
+	u32 miss_cnt; /* frames whose fingerprint is still to be read */
+	u32 new_code_cnt;
+	u32 unread_cnt; /* frames whose fingerprint could not be read */
+	u32 has_proof;
+	u8 status;
+	u8 reason;
+	u8 ended;	 /* the chain ended as it must */
+	u8 id_is_native; /* task_id is a tid, not a pthread address */
+	u32 tgid;
+	u32 id_seen;		      /* a search met the thread's id */
+	u32 interp_cnt;		      /* interpreters seen by a search */
+	u64 words[FINGERPRINT_WORDS]; /* first bytes of a text or table */
+	u64 identity;		      /* hash of codes and instruction offsets so far */
+	u64 fingerprints;	      /* sum of a hash of each code and its fingerprint */
+	u64 filename_addr;	      /* the file name digested last in this sample, 0: none */
+	u64 filename_digest;
+	u32 searched; /* the thread's state was searched for */
+};
+
+/* What is known of the code object at one address, per CPU, so that nothing is torn. */
+struct code_slot {
+	u64 tag;      /* code address ^ salt */
+	u64 proof;    /* the counter at which `fingerprint` was known to be right */
+	u32 sequence; /* sample in which it was last read */
+	u32 fingerprint;
+};
+
+struct walk_scratch {
+	struct walk walk;
+	struct code_slot codes[CODE_SLOTS];
+	u16 misses[LIMIT_SAMPLE_FRAMES];
+	/* One record, ready to be copied to the ring: header, then frames. */
+	u8 sample[sizeof(struct sample_record) + LIMIT_SAMPLE_FRAMES * sizeof(struct py_frame)];
+	u8 window[WALK_WINDOW_BUF_SZ];
+	u8 tstate[2 * LIMIT_TSTATE_SPAN];
+	u8 code[2 * LIMIT_CODE_SPAN];
+	u8 text[256];
+	/* One code record: header, then three names and a location table. */
+	u8 code_record[sizeof(struct code_record) + 4 * LIMIT_KERNEL_NAME_SZ + 2 * LIMIT_KERNEL_LINETABLE_SZ];
+};
+
+#endif
