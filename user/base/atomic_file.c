@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/atomic_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	BUF_SZ = 1 << 16,
+	TRIES = 64, /* names tried beside the target; another panopy may be writing there too */
+};
+
+struct atomic_file {
+	int fd;
+	int err;
+	char *path;
+	char *temp_path; /* NULL: written directly */
+	size_t sz;
+	char buf[BUF_SZ];
+};
+
+static void file_free(struct atomic_file *file)
+{
+	if (!file)
+		return;
+	if (file->fd >= 0 && file->fd != STDOUT_FILENO)
+		close(file->fd);
+	free(file->path);
+	free(file->temp_path);
+	free(file);
+}
+
+/* False for anything but a plain decimal number that is an id. */
+static bool id_from_env(const char *name, unsigned *ret_id)
+{
+	const char *text = getenv(name);
+	unsigned long value;
+	char *end;
+
+	if (!text || *text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (errno || *end || value >= UINT32_MAX)
+		return false;
+	*ret_id = (unsigned)value;
+	return true;
+}
+
+/* Failure is no error: a file system without owners (FAT, some network mounts) refuses. */
+static void give_to_sudo_user(int fd)
+{
+	unsigned uid, gid;
+
+	if (geteuid() != 0 || !id_from_env("SUDO_UID", &uid))
+		return;
+	if (!id_from_env("SUDO_GID", &gid))
+		gid = (unsigned)-1;
+	if (fchown(fd, uid, gid) < 0)
+		return;
+}
+
+static int open_temp(struct atomic_file *file)
+{
+	for (int i = 0; i < TRIES; i++) {
+		char *name;
+
+		if (asprintf(&name, "%s.%d.%d.tmp", file->path, (int)getpid(), i) < 0)
+			return -ENOMEM;
+		file->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+		if (file->fd >= 0) {
+			file->temp_path = name;
+			give_to_sudo_user(file->fd);
+			return 0;
+		}
+		free(name);
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+/* A symbolic link is resolved once, so that the file it names is replaced and not the link. */
+static int resolve(const char *path, char **ret_path, bool *ret_direct)
+{
+	struct stat st;
+	char *real;
+
+	if (stat(path, &st) < 0) {
+		if (errno != ENOENT)
+			return -errno;
+		real = strdup(path);
+		*ret_direct = false;
+	} else if (S_ISDIR(st.st_mode)) {
+		return -EISDIR;
+	} else {
+		*ret_direct = !S_ISREG(st.st_mode);
+		/* What stands behind /dev/fd/N may have no path. */
+		real = *ret_direct ? strdup(path) : realpath(path, NULL);
+		if (!real && errno != ENOMEM)
+			return -errno;
+	}
+	if (!real)
+		return -ENOMEM;
+	*ret_path = real;
+	return 0;
+}
+
+static int open_output(struct atomic_file *file, const char *path)
+{
+	bool direct = false;
+	int err;
+
+	if (strcmp(path, "-") == 0) {
+		file->fd = STDOUT_FILENO;
+		return 0;
+	}
+	if (!*path)
+		return -ENOENT;
+	err = resolve(path, &file->path, &direct);
+	if (err)
+		return err;
+	if (!direct)
+		return open_temp(file);
+	file->fd = open(file->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	return file->fd < 0 ? -errno : 0;
+}
+
+int atomic_file_open(struct atomic_file **ret_file, const char *path)
+{
+	struct atomic_file *file = malloc(sizeof(*file));
+	int err;
+
+	if (!file)
+		return -ENOMEM;
+	file->fd = -1;
+	file->err = 0;
+	file->path = file->temp_path = NULL;
+	file->sz = 0;
+	err = open_output(file, path);
+	if (err) {
+		file_free(file);
+		return err;
+	}
+	*ret_file = file;
+	return 0;
+}
+
+static int flush_buffer(struct atomic_file *file)
+{
+	size_t done = 0;
+
+	while (!file->err && done < file->sz) {
+		ssize_t n = write(file->fd, file->buf + done, file->sz - done);
+
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR)
+			file->err = -errno;
+	}
+	file->sz = 0;
+	return file->err;
+}
+
+int atomic_file_write(struct atomic_file *file, const void *data, size_t sz)
+{
+	const char *bytes = data;
+
+	while (sz && !file->err) {
+		size_t room = BUF_SZ - file->sz;
+		size_t part = sz < room ? sz : room;
+
+		memcpy(file->buf + file->sz, bytes, part);
+		file->sz += part;
+		bytes += part;
+		sz -= part;
+		if (file->sz == BUF_SZ)
+			flush_buffer(file);
+	}
+	return file->err;
+}
+
+int atomic_file_commit(struct atomic_file *file)
+{
+	int err = flush_buffer(file);
+
+	/* Network file systems and quotas report a full disk only here. Standard output stays open. */
+	if (file->fd != STDOUT_FILENO) {
+		if (close(file->fd) < 0 && !err && errno != EINTR)
+			err = -errno;
+		file->fd = -1;
+	}
+	if (!err && file->temp_path && rename(file->temp_path, file->path) < 0)
+		err = -errno;
+	if (err && file->temp_path)
+		unlink(file->temp_path);
+	file_free(file);
+	return err;
+}
+
+void atomic_file_discard(struct atomic_file *file)
+{
+	if (!file)
+		return;
+	if (file->temp_path)
+		unlink(file->temp_path);
+	file_free(file);
+}
