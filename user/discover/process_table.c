@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table compares start times as /proc gave them (clock ticks), never with what the kernel side stored
+ * in start_boottime_ns meanwhile: the two differ in resolution, and in a time namespace by its offset.
+ *
+ * Entries are allocated one by one: pointers to them stay valid for the table's life.
+ */
+#define _GNU_SOURCE
+#include "discover/process_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Out of memory leaves the element out and its handle's table NULL. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "base/cleanup.h"
+#include "base/deadline_call.h"
+#include "discover/command_text.h"
+
+enum {
+	/* 52 numbers of at most 20 digits and a name of 64 (kernel threads). */
+	STAT_SZ = 2048,
+	/* Group lists may be long (65,536 groups), but what is read stands before and after them. */
+	STATUS_SZ = 1 << 20,
+	CMDLINE_DEADLINE_NS = 500 * 1000 * 1000,
+};
+
+struct entry {
+	struct process process; /* first: entries and processes have one address */
+	u64 start_ticks;
+	UT_hash_handle hh; /* in `live`, by process.pid */
+};
+
+struct process_table {
+	const char *proc_root;
+	bool is_real_proc;
+	size_t max_processes;
+	struct entry **entries;
+	size_t cnt;
+	size_t cap;
+	struct entry *live;
+};
+
+/* What stat says. */
+struct stat_line {
+	char comm[LIMIT_COMM_SZ];
+	u64 start_ticks;
+};
+
+int process_table_new_at(struct process_table **ret_table, size_t max_processes, const char *proc_root)
+{
+	struct process_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return -ENOMEM;
+	table->proc_root = proc_root;
+	table->is_real_proc = strcmp(proc_root, "/proc") == 0;
+	table->max_processes = max_processes;
+	*ret_table = table;
+	return 0;
+}
+
+int process_table_new(struct process_table **ret_table, size_t max_processes)
+{
+	return process_table_new_at(ret_table, max_processes, "/proc");
+}
+
+static void entry_free(struct entry *entry)
+{
+	free(entry->process.command);
+	free(entry->process.exe);
+	free(entry);
+}
+
+void process_table_free(struct process_table *table)
+{
+	if (!table)
+		return;
+	HASH_CLEAR(hh, table->live);
+	for (size_t i = 0; i < table->cnt; i++)
+		entry_free(table->entries[i]);
+	free(table->entries);
+	free(table);
+}
+
+/* Up to sz - 1 bytes and a NUL; returns the length. */
+static ssize_t read_text(const char *path, char *ret_text, size_t sz)
+{
+	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t have = 0;
+
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (have < sz - 1) {
+		ssize_t got = read(fd, ret_text + have, sz - 1 - have);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		have += (size_t)got;
+	}
+	ret_text[have] = '\0';
+	return (ssize_t)have;
+}
+
+/* For files that need nothing of the process's memory: stat and status. */
+static ssize_t read_proc_file(const struct process_table *table, pid_t pid, const char *name, char *ret_text,
+			      size_t sz)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%d/%s", table->proc_root, (int)pid, name);
+	return read_text(path, ret_text, sz);
+}
+
+/* "pid (name) state ppid ...": the name may hold anything, ")" too, so the last one counts. */
+static int decode_stat(const char *text, struct stat_line *ret_stat)
+{
+	const char *begin = strchr(text, '(');
+	const char *end = strrchr(text, ')');
+	struct stat_line stat = {0};
+	const char *field;
+	size_t comm_sz;
+
+	if (!begin || !end || end < begin)
+		return -EINVAL;
+	comm_sz = (size_t)(end - begin - 1);
+	if (comm_sz > sizeof(stat.comm) - 1)
+		comm_sz = sizeof(stat.comm) - 1;
+	memcpy(stat.comm, begin + 1, comm_sz);
+	/* From field 3 (right behind the name) to field 22, starttime: proc(5). */
+	field = end + 1;
+	for (int i = 3; i < 22; i++) {
+		field = *field == ' ' ? strchr(field + 1, ' ') : NULL;
+		if (!field)
+			return -EINVAL;
+	}
+	stat.start_ticks = strtoull(field, NULL, 10);
+	*ret_stat = stat;
+	return 0;
+}
+
+static int read_stat(const struct process_table *table, pid_t pid, struct stat_line *ret_stat)
+{
+	char text[STAT_SZ];
+	ssize_t sz = read_proc_file(table, pid, "stat", text, sizeof(text));
+
+	return sz < 0 ? (int)sz : decode_stat(text, ret_stat);
+}
+
+/* The text behind "\nKEY:"; the first line of status is the (escaped) name and never looked for. */
+static const char *find_status(const char *text, const char *key)
+{
+	char line_start[32];
+	const char *found;
+
+	snprintf(line_start, sizeof(line_start), "\n%s:", key);
+	found = strstr(text, line_start);
+	return found ? found + strlen(line_start) : NULL;
+}
+
+/* NSpid lists the pid in every namespace from ours inwards. */
+static pid_t last_number(const char *text)
+{
+	long value = 0;
+
+	while (*text && *text != '\n') {
+		char *end;
+		long number = strtol(text, &end, 10);
+
+		if (end == text)
+			break;
+		value = number;
+		text = end;
+		while (*text == ' ' || *text == '\t')
+			text++;
+	}
+	return (pid_t)value;
+}
+
+static int read_status(const struct process_table *table, struct process *process)
+{
+	CLEANUP_FREE char *text = malloc(STATUS_SZ);
+	const char *value;
+	ssize_t sz;
+
+	if (!text)
+		return -ENOMEM;
+	sz = read_proc_file(table, process->pid, "status", text, STATUS_SZ);
+	if (sz < 0)
+		return (int)sz;
+	value = find_status(text, "PPid");
+	if (value)
+		process->parent_pid = (pid_t)strtol(value, NULL, 10);
+	value = find_status(text, "Uid");
+	if (value)
+		process->uid = (uid_t)strtoul(value, NULL, 10);
+	value = find_status(text, "NSpid");
+	if (value)
+		process->ns_pid = last_number(value);
+	return 0;
+}
+
+/* cmdline is read from the process's memory (fs/proc/base.c get_mm_cmdline, Linux 6.1), which may never
+ * answer. */
+struct cmdline_call {
+	ssize_t result;
+	char path[PATH_MAX];
+	char text[COMMAND_TEXT_INPUT_SZ];
+};
+
+static void run_read_cmdline(void *block)
+{
+	struct cmdline_call *call = block;
+
+	call->result = read_text(call->path, call->text, sizeof(call->text));
+}
+
+static ssize_t read_cmdline(const struct process_table *table, pid_t pid,
+			    char ret_text[COMMAND_TEXT_INPUT_SZ])
+{
+	struct cmdline_call *call = malloc(sizeof(*call));
+	ssize_t result;
+
+	if (!call)
+		return -ENOMEM;
+	snprintf(call->path, sizeof(call->path), "%s/%d/cmdline", table->proc_root, (int)pid);
+	result = deadline_call(deadline_subject_pid(pid), run_read_cmdline, free, call, CMDLINE_DEADLINE_NS);
+	if (result == -ETIMEDOUT)
+		return result;
+	if (result == 0)
+		result = call->result;
+	if (result > 0)
+		memcpy(ret_text, call->text, (size_t)result);
+	free(call);
+	return result;
+}
+
+static char *read_command(const struct process_table *table, const struct process *process)
+{
+	char cmdline[COMMAND_TEXT_INPUT_SZ], text[COMMAND_TEXT_SZ];
+	ssize_t sz = read_cmdline(table, process->pid, cmdline);
+
+	if (sz > 0) {
+		command_text_format(cmdline, (size_t)sz, text);
+	} else {
+		/* Kernel threads, zombies, memory that does not answer: as ps(1) shows them. */
+		char bracketed[LIMIT_COMM_SZ + 2];
+		int len = snprintf(bracketed, sizeof(bracketed), "[%s]", process->comm);
+
+		command_text_format(bracketed, (size_t)len, text);
+	}
+	return strdup(text);
+}
+
+static char *read_exe(const struct process_table *table, pid_t pid)
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	ssize_t sz;
+
+	snprintf(path, sizeof(path), "%s/%d/exe", table->proc_root, (int)pid);
+	sz = readlink(path, target, sizeof(target) - 1);
+	if (sz < 0)
+		return NULL;
+	target[sz] = '\0';
+	return strdup(target);
+}
+
+static u64 read_cpu_ns(const struct process_table *table, pid_t pid)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	if (!table->is_real_proc || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) != 0)
+		return 0;
+	return (u64)used.tv_sec * 1000000000ULL + (u64)used.tv_nsec;
+}
+
+static u64 ns_from_ticks(u64 ticks)
+{
+	long hz = sysconf(_SC_CLK_TCK);
+
+	return hz > 0 ? ticks * (1000000000ULL / (u64)hz) : 0;
+}
+
+/* comm, command and exe: what exec changes. */
+static int read_image(const struct process_table *table, struct process *process, const char *comm)
+{
+	char *command;
+
+	memcpy(process->comm, comm, sizeof(process->comm));
+	command = read_command(table, process);
+	if (!command)
+		return -ENOMEM;
+	free(process->command);
+	process->command = command;
+	free(process->exe);
+	process->exe = read_exe(table, process->pid);
+	return 0;
+}
+
+static int entry_new(const struct process_table *table, pid_t pid, const struct stat_line *stat,
+		     struct entry **ret_entry)
+{
+	struct entry *entry = calloc(1, sizeof(*entry));
+	int err;
+
+	if (!entry)
+		return -ENOMEM;
+	entry->process.pid = pid;
+	entry->start_ticks = stat->start_ticks;
+	entry->process.start_boottime_ns = ns_from_ticks(stat->start_ticks);
+	err = read_status(table, &entry->process);
+	if (!err)
+		err = read_image(table, &entry->process, stat->comm);
+	if (err) {
+		entry_free(entry);
+		return err;
+	}
+	entry->process.cpu_start_ns = read_cpu_ns(table, pid);
+	*ret_entry = entry;
+	return 0;
+}
+
+static int reserve_slot(struct process_table *table)
+{
+	size_t cap = table->cap ? 2 * table->cap : 64;
+	struct entry **entries;
+
+	if (table->cnt >= table->max_processes)
+		return -ENOSPC;
+	if (table->cnt < table->cap)
+		return 0;
+	entries = reallocarray(table->entries, cap, sizeof(struct entry *));
+	if (!entries)
+		return -ENOMEM;
+	table->entries = entries;
+	table->cap = cap;
+	return 0;
+}
+
+static struct entry *find_live(const struct process_table *table, pid_t pid)
+{
+	struct entry *entry;
+
+	HASH_FIND_INT(table->live, &pid, entry);
+	return entry;
+}
+
+/* Puts a new entry into the table, or frees it. */
+static int entry_insert(struct process_table *table, struct entry *entry, struct process **ret_process)
+{
+	HASH_ADD_INT(table->live, process.pid, entry);
+	if (!entry->hh.tbl) {
+		entry_free(entry);
+		return -ENOMEM;
+	}
+	entry->process.id = (u32)table->cnt;
+	table->entries[table->cnt++] = entry;
+	*ret_process = &entry->process;
+	return 0;
+}
+
+/* What was read from several files is one process's only if the pid still is the same process's. */
+static int check_unchanged(const struct process_table *table, const struct entry *entry)
+{
+	struct stat_line stat;
+	int err = read_stat(table, entry->process.pid, &stat);
+
+	if (err)
+		return err;
+	return stat.start_ticks == entry->start_ticks ? 0 : -ESRCH;
+}
+
+int process_table_add(struct process_table *table, pid_t pid, struct process **ret_process)
+{
+	struct entry *entry = find_live(table, pid);
+	struct stat_line stat;
+	int err = read_stat(table, pid, &stat);
+
+	if (err)
+		return err;
+	if (entry && entry->start_ticks == stat.start_ticks) {
+		*ret_process = &entry->process;
+		return 0;
+	}
+	if (entry)
+		process_table_end(table, &entry->process);
+	err = reserve_slot(table);
+	if (!err)
+		err = entry_new(table, pid, &stat, &entry);
+	if (err)
+		return err;
+	err = check_unchanged(table, entry);
+	if (err) {
+		entry_free(entry);
+		return err;
+	}
+	return entry_insert(table, entry, ret_process);
+}
+
+int process_table_add_gone(struct process_table *table, pid_t pid, const struct process *parent,
+			   const char *comm, u64 start_boottime_ns, struct process **ret_process)
+{
+	struct entry *entry = find_live(table, pid);
+	struct process *process;
+	int err;
+
+	if (entry)
+		process_table_end(table, &entry->process);
+	err = reserve_slot(table);
+	if (err)
+		return err;
+	entry = calloc(1, sizeof(*entry));
+	if (!entry)
+		return -ENOMEM;
+	process = &entry->process;
+	process->pid = pid;
+	process->parent_pid = parent->pid;
+	process->uid = parent->uid;
+	process->start_boottime_ns = start_boottime_ns;
+	memcpy(process->comm, comm, LIMIT_COMM_SZ);
+	process->comm[LIMIT_COMM_SZ - 1] = '\0';
+	process->command = strdup(parent->command);
+	process->exe = parent->exe ? strdup(parent->exe) : NULL;
+	if (!process->command) {
+		entry_free(entry);
+		return -ENOMEM;
+	}
+	return entry_insert(table, entry, ret_process);
+}
+
+struct process *process_table_find(struct process_table *table, pid_t pid)
+{
+	struct entry *entry = find_live(table, pid);
+
+	return entry ? &entry->process : NULL;
+}
+
+struct process *process_table_at(struct process_table *table, u32 id)
+{
+	return id < table->cnt ? &table->entries[id]->process : NULL;
+}
+
+size_t process_table_count(const struct process_table *table)
+{
+	return table->cnt;
+}
+
+int process_table_refresh(struct process_table *table, struct process *process)
+{
+	const struct entry *entry = (const struct entry *)process;
+	struct stat_line stat;
+	int err = read_stat(table, process->pid, &stat);
+
+	if (err)
+		return err;
+	if (process->ended || stat.start_ticks != entry->start_ticks)
+		return -ESRCH;
+	return read_image(table, process, stat.comm);
+}
+
+void process_table_end(struct process_table *table, struct process *process)
+{
+	struct entry *entry = (struct entry *)process;
+
+	if (process->ended)
+		return;
+	process->ended = true;
+	HASH_DEL(table->live, entry);
+}

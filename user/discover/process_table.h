@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Result of stage 1: the processes of the host that may run Python, keyed by pid and start time, so
+ * that a reused pid is another process. A process that ended stays in the table until the end of the
+ * recording (its samples still carry its name), but is no longer found by pid.
+ */
+#ifndef PANOPY_DISCOVER_PROCESS_TABLE_H
+#define PANOPY_DISCOVER_PROCESS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "shared_limits.h"
+#include "shared_types.h"
+
+struct process {
+	u32 id; /* index in the table, never reused */
+	pid_t pid;
+	pid_t ns_pid; /* in its innermost pid namespace; 0 when unknown */
+	pid_t parent_pid;
+	uid_t uid;
+	u64 start_boottime_ns; /* from the kernel, or from /proc in 10 ms steps */
+	u64 epoch;	       /* of its current image; 0 when not published */
+	u64 cpu_start_ns;      /* CPU time used when it began to be watched */
+	u64 cpu_end_ns;	       /* CPU time at its end or the recording's; 0 when not known */
+	bool ended;
+	char comm[LIMIT_COMM_SZ];
+	char *command; /* its arguments, joined by spaces, control characters escaped; owned */
+	char *exe;     /* link text of /proc/PID/exe; owned, NULL when unreadable */
+};
+
+struct process_table;
+
+/* At most `max_processes` are kept, ended ones included; add then fails with -ENOSPC. */
+int process_table_new(struct process_table **ret_table, size_t max_processes);
+/* The same over another proc file system than /proc (tests; the string must outlive the table); CPU times
+ * are then 0. */
+int process_table_new_at(struct process_table **ret_table, size_t max_processes, const char *proc_root);
+void process_table_free(struct process_table *table);
+
+/* Reads what /proc says about `pid`. -ESRCH when it is gone. A live entry with the same pid and
+ * start time is returned as it is (0), one with another start time is marked ended first. */
+int process_table_add(struct process_table *table, pid_t pid, struct process **ret_process);
+/* A child that the kernel told of and that ended before /proc could be read: what is not known is its
+ * parent's. `comm` is LIMIT_COMM_SZ bytes. */
+int process_table_add_gone(struct process_table *table, pid_t pid, const struct process *parent,
+			   const char *comm, u64 start_boottime_ns, struct process **ret_process);
+struct process *process_table_find(struct process_table *table, pid_t pid); /* live only */
+struct process *process_table_at(struct process_table *table, u32 id);
+size_t process_table_count(const struct process_table *table); /* ids are 0..count-1 */
+/* After exec: comm, command and exe are read again. */
+int process_table_refresh(struct process_table *table, struct process *process);
+void process_table_end(struct process_table *table, struct process *process);
+
+#endif
