@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Evidence, in this order:
+ *   _PyRuntime (exported 3.7+), the .PyRuntime section (3.11+) or, in an unstripped executable, the
+ *     symbol among all others;
+ *   its first bytes: the cookie of _Py_DebugOffsets with the exact version (3.13+);
+ *   Py_Version, a constant with the exact version (3.11+);
+ *   for older ones, which functions are exported: minor version only.
+ * The file's name decides nothing but the words for a file that cannot be used.
+ */
+#include "runtime/interpreter_file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "runtime/layout_select.h"
+
+enum symbol_name {
+	SYMBOL_PYRUNTIME,
+	SYMBOL_GET_VERSION,
+	SYMBOL_PYPY,
+	SYMBOL_GRAAL,
+	SYMBOL_FIRST_CNT, /* the above tell interpreters from other files */
+	SYMBOL_VERSION = SYMBOL_FIRST_CNT,
+	SYMBOL_NEGATIVE_REFCOUNT,
+	SYMBOL_ITER_SEND,
+	SYMBOL_FRAME_GET_CODE,
+	SYMBOL_POS_ONLY_ARGS,
+	SYMBOL_AFTER_FORK,
+	SYMBOL_FS_PATH,
+	SYMBOL_PY2_STRING,
+	SYMBOL_COUNT
+};
+
+static const char *const symbol_names[SYMBOL_COUNT] = {
+	[SYMBOL_PYRUNTIME] = "_PyRuntime",
+	[SYMBOL_GET_VERSION] = "Py_GetVersion",
+	[SYMBOL_PYPY] = "pypy_execute_source",
+	[SYMBOL_GRAAL] = "graal_create_isolate",
+	[SYMBOL_VERSION] = "Py_Version",
+	/* Exists in Py_DEBUG (Py_REF_DEBUG) builds only: Include/object.h, every version. */
+	[SYMBOL_NEGATIVE_REFCOUNT] = "_Py_NegativeRefcount",
+	/* First versions of these: 3.10, 3.9, 3.8, 3.7, 3.6; the last one is Python 2's. */
+	[SYMBOL_ITER_SEND] = "PyIter_Send",
+	[SYMBOL_FRAME_GET_CODE] = "PyFrame_GetCode",
+	[SYMBOL_POS_ONLY_ARGS] = "PyCode_NewWithPosOnlyArgs",
+	[SYMBOL_AFTER_FORK] = "PyOS_AfterFork_Child",
+	[SYMBOL_FS_PATH] = "PyOS_FSPath",
+	[SYMBOL_PY2_STRING] = "PyString_FromString",
+};
+
+enum { VERSION_3_11_HEX = 0x030b0000 };
+
+struct inspection {
+	struct elf_image *image;
+	struct elf_symbol symbols[SYMBOL_COUNT];
+	struct interpreter_file *info;
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+bool interpreter_name_is_likely(const char *path)
+{
+	const char *name = base_name(path);
+
+	return starts_with(name, "python") || starts_with(name, "libpython") || starts_with(name, "pypy") ||
+	       starts_with(name, "libpypy") || starts_with(name, "graalpy");
+}
+
+/* "libpython3.11.so.1.0"; not "libpython3.so", which only forwards. */
+static bool is_libpython_name(const char *path)
+{
+	const char *name = base_name(path);
+
+	return starts_with(name, "libpython") && name[9] >= '2' && name[9] <= '9' && name[10] == '.' &&
+	       name[11] >= '0' && name[11] <= '9';
+}
+
+static void refuse(struct interpreter_file *info, enum py_refusal refusal)
+{
+	info->kind = INTERPRETER_FOUND;
+	info->refusal = refusal;
+}
+
+static bool has(const struct inspection *in, enum symbol_name name)
+{
+	return in->symbols[name].addr != 0;
+}
+
+/* The minor version of what came before 3.11; 0 when nothing tells. */
+static u32 version_by_exports(const struct inspection *in)
+{
+	static const struct {
+		enum symbol_name name;
+		u32 version;
+	} ladder[] = {
+		{SYMBOL_PY2_STRING, 0x02070000},     {SYMBOL_ITER_SEND, 0x030a0000},
+		{SYMBOL_FRAME_GET_CODE, 0x03090000}, {SYMBOL_POS_ONLY_ARGS, 0x03080000},
+		{SYMBOL_AFTER_FORK, 0x03070000},     {SYMBOL_FS_PATH, 0x03060000},
+	};
+
+	for (size_t i = 0; i < sizeof(ladder) / sizeof(ladder[0]); i++) {
+		if (has(in, ladder[i].name))
+			return ladder[i].version;
+	}
+	return 0;
+}
+
+static void judge_old(struct inspection *in)
+{
+	in->info->version = version_by_exports(in);
+	refuse(in->info, in->info->version ? PY_REFUSAL_VERSION_TOO_OLD : PY_REFUSAL_VERSION_UNKNOWN);
+}
+
+/* 3.13+: *ret_done tells whether there was such a table. */
+static int judge_by_offsets(struct inspection *in, bool *ret_done)
+{
+	u8 bytes[DEBUG_OFFSETS_MAX_SZ];
+	struct interpreter_file *info = in->info;
+	struct debug_offsets offsets = {0};
+	size_t sz = sizeof(bytes);
+	int err;
+
+	/* _PyRuntime is far larger than its table, unless someone made it up. */
+	do {
+		err = elf_image_read_addr(in->image, info->runtime_addr, bytes, sz);
+	} while ((err == -ENODATA || err == -ERANGE) && (sz /= 2) >= DEBUG_OFFSETS_HEADER_SZ);
+	if (err == -ENODATA || err == -ERANGE ||
+	    (!err && decode_debug_offsets_header(bytes, sz, &offsets) == -ENOENT)) {
+		*ret_done = false;
+		return 0;
+	}
+	if (err)
+		return err;
+	refuse(info, layout_select_by_offsets(bytes, sz, info->debug, &offsets, &info->layout));
+	info->version = offsets.version;
+	info->free_threaded = offsets.free_threaded;
+	*ret_done = true;
+	return 0;
+}
+
+static int judge_by_version(struct inspection *in)
+{
+	struct interpreter_file *info = in->info;
+	unsigned long version; /* const unsigned long Py_Version */
+	int err;
+
+	if (!has(in, SYMBOL_VERSION)) {
+		judge_old(in);
+		return 0;
+	}
+	err = elf_image_read_addr(in->image, in->symbols[SYMBOL_VERSION].addr, &version, sizeof(version));
+	if (err == -ENODATA || err == -ERANGE ||
+	    (!err && (version > UINT32_MAX || version < VERSION_3_11_HEX))) {
+		refuse(info, PY_REFUSAL_VERSION_UNKNOWN);
+		return 0;
+	}
+	if (err)
+		return err;
+	info->version = (u32)version;
+	refuse(info, layout_select_by_version(info->version, info->debug, &info->layout));
+	return 0;
+}
+
+static int judge_runtime(struct inspection *in)
+{
+	struct interpreter_file *info = in->info;
+	u8 byte;
+	bool done;
+	int err;
+
+	if (info->runtime_addr < info->loads.begin || info->runtime_addr >= info->loads.end) {
+		refuse(info, PY_REFUSAL_FILE_INVALID);
+		return 0;
+	}
+	/* Initial contents elsewhere and no API of its own: the executable's copy of a libpython's. */
+	if (!has(in, SYMBOL_GET_VERSION) && info->is_executable &&
+	    elf_image_read_addr(in->image, info->runtime_addr, &byte, 1) == -ENODATA) {
+		info->kind = INTERPRETER_COPY;
+		return 0;
+	}
+	err = judge_by_offsets(in, &done);
+	return err || done ? err : judge_by_version(in);
+}
+
+/* Fills in->symbols. Scanning all symbols costs much: only executables, which need not export anything. */
+static int find_symbols(struct inspection *in)
+{
+	struct elf_symbol *symbols = in->symbols;
+	u64 section_sz;
+	bool is_interpreter = false, all;
+	int err = elf_image_find_symbols(in->image, symbol_names, SYMBOL_FIRST_CNT, false, symbols);
+
+	if (err)
+		return err;
+	for (int i = 0; i < SYMBOL_FIRST_CNT; i++)
+		is_interpreter |= symbols[i].addr != 0;
+	if (!has(in, SYMBOL_PYRUNTIME) &&
+	    elf_image_find_section(in->image, ".PyRuntime", &in->info->runtime_addr, &section_sz) == 0)
+		is_interpreter = true;
+	all = in->info->is_executable && !has(in, SYMBOL_PYRUNTIME) && !has(in, SYMBOL_GET_VERSION);
+	if (is_interpreter || all)
+		err = elf_image_find_symbols(in->image, symbol_names, SYMBOL_COUNT, all, symbols);
+	if (err == -EBADMSG && all)
+		err = 0; /* too large a table of local symbols: what was found before still holds */
+	if (!err && has(in, SYMBOL_PYRUNTIME))
+		in->info->runtime_addr = symbols[SYMBOL_PYRUNTIME].addr;
+	return err;
+}
+
+static int inspect_image(struct inspection *in, const char *path)
+{
+	struct interpreter_file *info = in->info;
+	const char *linker = elf_image_interpreter(in->image);
+	int err;
+
+	info->loads = *elf_image_loads(in->image);
+	info->is_executable = info->loads.is_fixed || linker[0] != '\0';
+	info->is_musl = strstr(linker, "ld-musl") != NULL;
+	err = find_symbols(in);
+	if (err)
+		return err;
+	info->debug = has(in, SYMBOL_NEGATIVE_REFCOUNT);
+	if (has(in, SYMBOL_PYPY) || (has(in, SYMBOL_GRAAL) && strstr(base_name(path), "python")))
+		refuse(info, PY_REFUSAL_NOT_CPYTHON);
+	else if (info->runtime_addr)
+		return judge_runtime(in);
+	else if (has(in, SYMBOL_GET_VERSION))
+		judge_old(in); /* 3.6 and older have no _PyRuntime */
+	else if (is_libpython_name(path))
+		*info = (struct interpreter_file){.kind = INTERPRETER_SUSPECT,
+						  .refusal = PY_REFUSAL_NO_RUNTIME_SYMBOL};
+	return 0;
+}
+
+/* What the ELF file itself got wrong is an answer, not an error. */
+static int answer_for(int err, const char *path, struct interpreter_file *info)
+{
+	if (err != -ENOEXEC && err != -ENOTSUP && err != -EBADMSG && err != -ERANGE)
+		return err;
+	*info = (struct interpreter_file){0};
+	if (interpreter_name_is_likely(path) && (err != -ENOEXEC || is_libpython_name(path))) {
+		info->kind = INTERPRETER_SUSPECT;
+		info->refusal = err == -ENOTSUP ? PY_REFUSAL_ARCHITECTURE : PY_REFUSAL_FILE_INVALID;
+	}
+	return 0;
+}
+
+int interpreter_file_inspect(struct target_file *file, const char *path, struct interpreter_file *ret_info)
+{
+	struct interpreter_file info = {0};
+	struct inspection in = {.info = &info};
+	int err = elf_image_open(&in.image, file);
+
+	if (!err)
+		err = inspect_image(&in, path);
+	if (err)
+		err = answer_for(err, path, &info);
+	elf_image_close(in.image);
+	if (!err)
+		*ret_info = info;
+	return err;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/py_runtime.h"
+
+static const struct {
+	const char *name;
+	const char *text;
+} refusals[PY_REFUSAL_COUNT] = {
+	[PY_REFUSAL_NONE] = {"none", "can be profiled"},
+	[PY_REFUSAL_VERSION_TOO_OLD] = {"version_too_old", "older than Python 3.11"},
+	[PY_REFUSAL_VERSION_UNKNOWN] = {"version_unknown", "a Python version that is not known"},
+	[PY_REFUSAL_FREE_THREADED] = {"free_threaded", "free-threaded builds are not supported"},
+	[PY_REFUSAL_MUSL] = {"musl", "Pythons linked to musl are not supported"},
+	[PY_REFUSAL_NOT_CPYTHON] = {"not_cpython", "another implementation than CPython"},
+	[PY_REFUSAL_ARCHITECTURE] = {"architecture", "built for another architecture than this machine's"},
+	[PY_REFUSAL_NO_RUNTIME_SYMBOL] = {"no_runtime_symbol", "_PyRuntime is not found in the interpreter"},
+	[PY_REFUSAL_OFFSETS_INVALID] = {"offsets_invalid",
+					"the interpreter's table of offsets makes no sense"},
+	[PY_REFUSAL_LAYOUT_UNKNOWN] = {"layout_unknown", "its structs have the sizes of no known build"},
+	[PY_REFUSAL_FILE_HANGS] = {"file_hangs", "the file system of the interpreter's file does not answer"},
+	[PY_REFUSAL_FILE_UNREADABLE] = {"file_unreadable", "the interpreter's file cannot be read"},
+	[PY_REFUSAL_FILE_INVALID] = {"file_invalid", "the interpreter's file is no valid ELF file"},
+};
+
+const char *py_refusal_name(enum py_refusal refusal)
+{
+	return (unsigned int)refusal < PY_REFUSAL_COUNT ? refusals[refusal].name : "unknown";
+}
+
+const char *py_refusal_text(enum py_refusal refusal)
+{
+	return (unsigned int)refusal < PY_REFUSAL_COUNT ? refusals[refusal].text : "unknown";
+}
