@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel side's counters, summed over the CPUs. */
+#ifndef PANOPY_KERNEL_BPF_COUNTERS_H
+#define PANOPY_KERNEL_BPF_COUNTERS_H
+
+#include "bpf_stats.h"
+
+int bpf_counters_read(int stats_fd, u64 ret_counters[BPF_STAT_COUNT]);
+
+#endif

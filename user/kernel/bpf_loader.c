@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernel/bpf_loader.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "bpf_stats.h"
+#include "process_watch.skel.h"
+#include "sampler.skel.h"
+#include "shared_limits.h"
+
+enum {
+	RING_SZ_MIN = 256 << 10, /* two of the largest records, with the code objects of one of them */
+	RING_SZ_MAX = 16 << 20,
+	/* All sample rings together. */
+	RINGS_SZ_MAX = 256 << 20,
+	/* What a ring must hold while user space does not get a CPU: this long, at this depth. */
+	RING_HOLD_MS = 250,
+	RING_FRAMES = 200,
+};
+
+struct bpf_loader {
+	struct sampler_bpf *sampler;
+	struct process_watch_bpf *watch;
+	int *rings;
+	size_t ring_cnt;
+	size_t cpu_cnt;
+	size_t ring_sz;
+	size_t ring_wanted_sz;
+};
+
+static int on_libbpf_print(enum libbpf_print_level level, const char *format, va_list args)
+{
+	/* libbpf's warnings repeat what panopy says in one sentence; they help only who looks deeper. */
+	return log_library(LOG_TOPIC_KERNEL, level == LIBBPF_DEBUG ? LOG_LEVEL_TRACE : LOG_LEVEL_DEBUG,
+			   format, args);
+}
+
+static size_t ring_sz_for(u64 period_ns, size_t cpu_cnt)
+{
+	size_t record = sizeof(u64) * 10 + RING_FRAMES * 16;
+	size_t wanted = RING_HOLD_MS * 1000000ULL / period_ns * record;
+	size_t sz = RING_SZ_MIN;
+
+	while (sz < wanted && sz < RING_SZ_MAX && sz * 2 * cpu_cnt <= RINGS_SZ_MAX)
+		sz *= 2;
+	return sz;
+}
+
+static u64 random_key(void)
+{
+	u64 key = 0;
+
+	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
+		key = (u64)getpid() * 0x9e3779b97f4a7c15ULL;
+	return key;
+}
+
+static int sampler_configure(struct bpf_loader *loader, const struct bpf_loader_config *config)
+{
+	struct sampler_bpf *skel = loader->sampler;
+	int err = 0;
+
+	skel->rodata->cfg_period_ns = config->period_ns;
+	if (config->kernel_frames && config->kernel_frames < LIMIT_SAMPLE_FRAMES)
+		skel->rodata->cfg_kernel_frames = config->kernel_frames;
+	skel->rodata->cfg_kernel_stack_sz = 4 * (u32)sysconf(_SC_PAGESIZE);
+	skel->rodata->cfg_wakeup_bytes = loader->ring_sz / 8;
+	skel->rodata->cfg_hash_key = random_key();
+	err = err ?: bpf_map__set_max_entries(skel->maps.scratches, loader->cpu_cnt);
+	err = err ?: bpf_map__set_max_entries(skel->maps.last_ticks, loader->cpu_cnt);
+	err = err ?: bpf_map__set_max_entries(skel->maps.sample_rings, loader->cpu_cnt);
+	err = err ?: bpf_map__set_max_entries(skel->maps.processes, config->max_processes);
+	return err;
+}
+
+static int ring_make(const struct bpf_loader *loader)
+{
+	return bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sample_ring", 0, 0, loader->ring_sz, NULL);
+}
+
+static int rings_make(struct bpf_loader *loader)
+{
+	int outer_fd = bpf_map__fd(loader->sampler->maps.sample_rings);
+
+	for (u32 cpu = 0; cpu < loader->cpu_cnt; cpu++) {
+		int fd = ring_make(loader);
+
+		if (fd < 0)
+			return fd;
+		loader->rings[loader->ring_cnt++] = fd;
+		if (bpf_map_update_elem(outer_fd, &cpu, &fd, BPF_ANY))
+			return -errno;
+	}
+	return 0;
+}
+
+static void rings_drop(struct bpf_loader *loader)
+{
+	for (size_t i = 0; i < loader->ring_cnt; i++)
+		close(loader->rings[i]);
+	loader->ring_cnt = 0;
+}
+
+static int sampler_load(struct bpf_loader *loader, const struct bpf_loader_config *config)
+{
+	int pattern_fd, err;
+
+	loader->sampler = sampler_bpf__open();
+	if (!loader->sampler)
+		return -errno;
+	/* What the map of rings takes as the pattern of its values. */
+	pattern_fd = ring_make(loader);
+	if (pattern_fd < 0)
+		return pattern_fd;
+	err = sampler_configure(loader, config);
+	err = err ?: bpf_map__set_inner_map_fd(loader->sampler->maps.sample_rings, pattern_fd);
+	err = err ?: sampler_bpf__load(loader->sampler);
+	close(pattern_fd);
+	return err ?: rings_make(loader);
+}
+
+static void sampler_unload(struct bpf_loader *loader)
+{
+	rings_drop(loader);
+	sampler_bpf__destroy(loader->sampler);
+	loader->sampler = NULL;
+}
+
+/* The memlock limit counts every map before Linux 5.11, and cannot always be raised. */
+static int sampler_load_shrinking(struct bpf_loader *loader, const struct bpf_loader_config *config)
+{
+	struct bpf_loader_config smaller = *config;
+	int err;
+
+	for (;;) {
+		err = sampler_load(loader, &smaller);
+		if (!err)
+			return 0;
+		sampler_unload(loader);
+		if ((err != -EPERM && err != -ENOMEM) || loader->ring_sz <= RING_SZ_MIN)
+			return err;
+		loader->ring_sz /= 2;
+		if (smaller.max_processes > 1024)
+			smaller.max_processes /= 2;
+	}
+}
+
+static int watch_load(struct bpf_loader *loader, const struct bpf_loader_config *config)
+{
+	struct process_watch_bpf *skel = process_watch_bpf__open();
+	int err;
+
+	if (!skel)
+		return -errno;
+	loader->watch = skel;
+	skel->rodata->cfg_only_followed = config->only_followed;
+	err = bpf_map__reuse_fd(skel->maps.processes, bpf_loader_processes_fd(loader));
+	err = err ?: bpf_map__reuse_fd(skel->maps.stats, bpf_loader_stats_fd(loader));
+	err = err ?: process_watch_bpf__load(skel);
+	if (!err)
+		loader->rings[loader->ring_cnt++] = bpf_map__fd(skel->maps.process_events);
+	return err;
+}
+
+int bpf_loader_open(struct bpf_loader **ret_loader, const struct bpf_loader_config *config)
+{
+	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+	struct bpf_loader *loader;
+	int cpu_cnt, err;
+
+	libbpf_set_print(on_libbpf_print);
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
+	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* may be refused; then smaller maps serve */
+	cpu_cnt = libbpf_num_possible_cpus();
+	if (cpu_cnt < 0)
+		return cpu_cnt;
+	loader = calloc(1, sizeof(*loader));
+	if (!loader)
+		return -ENOMEM;
+	loader->cpu_cnt = cpu_cnt;
+	loader->ring_wanted_sz = loader->ring_sz = ring_sz_for(config->period_ns, cpu_cnt);
+	loader->rings = calloc(cpu_cnt + 1, sizeof(*loader->rings));
+	err = loader->rings ? 0 : -ENOMEM;
+	err = err ?: sampler_load_shrinking(loader, config);
+	err = err ?: watch_load(loader, config);
+	if (err) {
+		bpf_loader_close(loader);
+		return err;
+	}
+	*ret_loader = loader;
+	return 0;
+}
+
+void bpf_loader_close(struct bpf_loader *loader)
+{
+	if (!loader)
+		return;
+	/* The last ring is the skeleton's own. */
+	if (loader->watch && loader->ring_cnt > loader->cpu_cnt)
+		loader->ring_cnt = loader->cpu_cnt;
+	process_watch_bpf__destroy(loader->watch);
+	if (loader->rings)
+		rings_drop(loader);
+	sampler_bpf__destroy(loader->sampler);
+	free(loader->rings);
+	free(loader);
+}
+
+int bpf_loader_attach_watch(struct bpf_loader *loader)
+{
+	return process_watch_bpf__attach(loader->watch);
+}
+
+int bpf_loader_sampler_fd(const struct bpf_loader *loader)
+{
+	return bpf_program__fd(loader->sampler->progs.on_perf_sample);
+}
+
+int bpf_loader_processes_fd(const struct bpf_loader *loader)
+{
+	return bpf_map__fd(loader->sampler->maps.processes);
+}
+
+int bpf_loader_stats_fd(const struct bpf_loader *loader)
+{
+	return bpf_map__fd(loader->sampler->maps.stats);
+}
+
+int bpf_loader_thread_slots_fd(const struct bpf_loader *loader)
+{
+	return bpf_map__fd(loader->sampler->maps.thread_slots);
+}
+
+int bpf_loader_sent_stacks_fd(const struct bpf_loader *loader)
+{
+	return bpf_map__fd(loader->sampler->maps.sent_stacks);
+}
+
+int bpf_loader_last_ticks_fd(const struct bpf_loader *loader)
+{
+	return bpf_map__fd(loader->sampler->maps.last_ticks);
+}
+
+const int *bpf_loader_rings(const struct bpf_loader *loader, size_t *ret_cnt)
+{
+	*ret_cnt = loader->ring_cnt;
+	return loader->rings;
+}
+
+size_t bpf_loader_ring_sz(const struct bpf_loader *loader, size_t *ret_wanted)
+{
+	*ret_wanted = loader->ring_wanted_sz;
+	return loader->ring_sz;
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernel/perf_timers.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "cpu_tick.h"
+#include "kernel/cpu_list.h"
+#include "kernel/perf_open.h"
+
+enum { ONLINE_TEXT_SZ = 4096 };
+
+struct perf_timers {
+	struct perf_timers_config config;
+	int *fds; /* by CPU; -1: no timer */
+	size_t cpu_cnt;
+	bool started;
+	char online[ONLINE_TEXT_SZ]; /* as last read */
+};
+
+static int timer_open(struct perf_timers *timers, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.size = sizeof(attr),
+		.sample_period = timers->config.period_ns,
+		.disabled = 1,
+	};
+	u32 key = cpu;
+	struct cpu_tick never = {};
+	int fd = perf_open(&attr, -1, cpu);
+
+	if (fd < 0)
+		return fd;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, timers->config.sampler_fd)) {
+		int err = -errno;
+
+		close(fd);
+		return err;
+	}
+	bpf_map_update_elem(timers->config.last_ticks_fd, &key, &never, BPF_ANY);
+	timers->fds[cpu] = fd;
+	return 0;
+}
+
+static void timer_close(struct perf_timers *timers, int cpu)
+{
+	if (timers->fds[cpu] >= 0)
+		close(timers->fds[cpu]);
+	timers->fds[cpu] = -1;
+}
+
+static int online_read(char ret_text[ONLINE_TEXT_SZ])
+{
+	CLEANUP_FD int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
+	ssize_t sz;
+
+	if (fd < 0)
+		return -errno;
+	sz = read(fd, ret_text, ONLINE_TEXT_SZ - 1);
+	if (sz < 0)
+		return -errno;
+	ret_text[sz] = '\0';
+	return 0;
+}
+
+/* Opens and starts what is missing, closes what is gone. */
+static int timers_match(struct perf_timers *timers, const char *online)
+{
+	for (size_t cpu = 0; cpu < timers->cpu_cnt; cpu++) {
+		bool is_online = cpu_list_has(online, cpu);
+		int err;
+
+		if (!is_online) {
+			timer_close(timers, cpu);
+			continue;
+		}
+		if (timers->fds[cpu] >= 0)
+			continue;
+		err = timer_open(timers, cpu);
+		if (err == -ENODEV)
+			continue; /* went offline just now */
+		if (err)
+			return err;
+		if (timers->started && ioctl(timers->fds[cpu], PERF_EVENT_IOC_ENABLE, 0))
+			return -errno;
+	}
+	return 0;
+}
+
+int perf_timers_open(struct perf_timers **ret_timers, const struct perf_timers_config *config)
+{
+	int cpu_cnt = libbpf_num_possible_cpus();
+	struct perf_timers *timers;
+	int err;
+
+	if (cpu_cnt < 0)
+		return cpu_cnt;
+	timers = calloc(1, sizeof(*timers));
+	if (!timers)
+		return -ENOMEM;
+	timers->config = *config;
+	timers->cpu_cnt = cpu_cnt;
+	timers->fds = malloc(cpu_cnt * sizeof(*timers->fds));
+	if (timers->fds)
+		memset(timers->fds, 0xff, cpu_cnt * sizeof(*timers->fds));
+	err = timers->fds ? online_read(timers->online) : -ENOMEM;
+	err = err ?: timers_match(timers, timers->online);
+	if (err) {
+		perf_timers_close(timers);
+		return err;
+	}
+	*ret_timers = timers;
+	return 0;
+}
+
+void perf_timers_close(struct perf_timers *timers)
+{
+	if (!timers)
+		return;
+	for (size_t cpu = 0; timers->fds && cpu < timers->cpu_cnt; cpu++)
+		timer_close(timers, cpu);
+	free(timers->fds);
+	free(timers);
+}
+
+int perf_timers_start(struct perf_timers *timers)
+{
+	timers->started = true;
+	for (size_t cpu = 0; cpu < timers->cpu_cnt; cpu++) {
+		if (timers->fds[cpu] >= 0 && ioctl(timers->fds[cpu], PERF_EVENT_IOC_ENABLE, 0))
+			return -errno;
+	}
+	return 0;
+}
+
+void perf_timers_stop(struct perf_timers *timers)
+{
+	timers->started = false;
+	for (size_t cpu = 0; cpu < timers->cpu_cnt; cpu++) {
+		if (timers->fds[cpu] >= 0)
+			ioctl(timers->fds[cpu], PERF_EVENT_IOC_DISABLE, 0);
+	}
+}
+
+int perf_timers_refresh(struct perf_timers *timers)
+{
+	char online[ONLINE_TEXT_SZ];
+	int err = online_read(online);
+
+	if (err || !strcmp(online, timers->online))
+		return err;
+	memcpy(timers->online, online, sizeof(online));
+	return timers_match(timers, online) ?: 1;
+}
+
+size_t perf_timers_cpu_count(const struct perf_timers *timers)
+{
+	size_t cnt = 0;
+
+	for (size_t cpu = 0; cpu < timers->cpu_cnt; cpu++)
+		cnt += timers->fds[cpu] >= 0;
+	return cnt;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sampling timers: one cpu-clock perf event on each online CPU, which runs the sampler. */
+#ifndef PANOPY_KERNEL_PERF_TIMERS_H
+#define PANOPY_KERNEL_PERF_TIMERS_H
+
+#include <stddef.h>
+
+#include "shared_types.h"
+
+struct perf_timers;
+
+struct perf_timers_config {
+	u64 period_ns;
+	int sampler_fd;	   /* the program, not owned */
+	int last_ticks_fd; /* map: CPU -> time of its last tick, not owned */
+};
+
+/* Opens the timers stopped. -EACCES, -EPERM: not allowed. */
+int perf_timers_open(struct perf_timers **ret_timers, const struct perf_timers_config *config);
+void perf_timers_close(struct perf_timers *timers);
+
+int perf_timers_start(struct perf_timers *timers);
+void perf_timers_stop(struct perf_timers *timers);
+
+/* Follows CPU hotplug: starts timers on CPUs that came online, drops those of CPUs that left. Call
+ * about once a second; one read of a small file when nothing changed. 1 when the set of CPUs changed, 0
+ * when not, or -errno. */
+int perf_timers_refresh(struct perf_timers *timers);
+size_t perf_timers_cpu_count(const struct perf_timers *timers);
+
+#endif
