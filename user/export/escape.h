@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text from targets made safe for one-line outputs and terminals. Valid UTF-8 is kept; these bytes
+ * become `\x3b` style escapes: ';' (it separates frames), backslash, control characters (C0, DEL and
+ * C1, every byte of it), and every byte that is not part of valid UTF-8.
+ */
+#ifndef PANOPY_EXPORT_ESCAPE_H
+#define PANOPY_EXPORT_ESCAPE_H
+
+#include "base/byte_buf.h"
+
+/* Adds the escaped text. Errors of byte_buf_add, with part of the text added. */
+int escape_add(struct byte_buf *buf, const char *text, size_t sz);
+
+#endif
