@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `panopy record`: one session from the command line to the files and the exit status. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/atomic_file.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "commands.h"
+#include "exit_codes.h"
+#include "export/exporter.h"
+#include "export/summary_json.h"
+#include "launch.h"
+#include "options.h"
+#include "session.h"
+
+enum {
+	MESSAGE_SZ = 512,
+	/* After Ctrl-C the command got it too: its status is worth a short wait. */
+	CHILD_GRACE_MS = 500,
+	PRIORITY = -10,
+};
+
+/* Signals are read from a descriptor while the recording runs. */
+static void signals_block(void)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* From now on Ctrl-C aborts: the second one, while the last samples are taken in and written. */
+static void signals_abort(void)
+{
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_UNBLOCK, &signals, NULL);
+}
+
+/* On a host whose CPUs are all busy, samples wait in the rings until panopy gets one, and short-lived
+ * processes must be looked at while they are there. It needs little, but soon. The command does not
+ * inherit this: it was forked before. */
+static void priority_raise(void)
+{
+	setpriority(PRIO_PROCESS, 0, PRIORITY); /* may be refused; then samples wait a little longer */
+}
+
+/* An output that cannot be written is better told before the recording than after it. */
+static int output_check(const char *path)
+{
+	struct atomic_file *file;
+	struct stat st;
+	int err;
+
+	if (!path || !strcmp(path, "-"))
+		return 0;
+	/* A reader at the other end of a pipe would take the probe for the end. */
+	if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return 0;
+	err = atomic_file_open(&file, path);
+	if (err) {
+		log_error(LOG_TOPIC_EXPORT, "%s cannot be written: %s", path, strerror(-err));
+		return err;
+	}
+	atomic_file_discard(file);
+	return 0;
+}
+
+static int write_profile(const struct options *options, const struct summary *summary)
+{
+	struct exporter_input input = {
+		.profile = summary->profile,
+		.processes = summary->processes_table,
+		.per = options->per == OPTIONS_PER_THREAD ? EXPORTER_PER_THREAD
+		       : options->per == OPTIONS_PER_NONE ? EXPORTER_PER_NONE
+							  : EXPORTER_PER_PROCESS,
+	};
+	int err = exporter_write(exporter_find("folded"), &input, options->output);
+
+	if (err)
+		log_error(LOG_TOPIC_EXPORT, "%s was not written: %s", options->output, strerror(-err));
+	return err;
+}
+
+static int write_summary(const struct options *options, const struct summary *summary)
+{
+	int err = options->summary ? summary_json_write(options->summary, summary) : 0;
+
+	if (err)
+		log_error(LOG_TOPIC_EXPORT, "the summary %s was not written: %s", options->summary,
+			  strerror(-err));
+	return err;
+}
+
+static bool has_profilable(const struct summary *summary)
+{
+	for (size_t i = 0; i < summary->process_cnt; i++) {
+		if (summary->processes[i].refusal == PY_REFUSAL_NONE)
+			return true;
+	}
+	return false;
+}
+
+static int verdict(const struct options *options, const struct summary *summary)
+{
+	double bad = summary_bad_percent(summary);
+
+	if (!has_profilable(summary)) {
+		log_error(LOG_TOPIC_MAIN,
+			  "no Python process that can be profiled was seen (`panopy ps` lists "
+			  "those there are and why)");
+		return EXIT_CODE_NO_PYTHON;
+	}
+	if (options->strict && bad > options->strict_percent) {
+		log_error(LOG_TOPIC_MAIN,
+			  "--strict: %.3g %% of the samples are lost, late, truncated or unnamed (%.3g %% "
+			  "allowed)",
+			  bad, options->strict_percent);
+		return EXIT_CODE_STRICT;
+	}
+	return EXIT_CODE_OK;
+}
+
+/* The command's own status; 0 while it still runs. */
+static int child_status(const struct session *session, pid_t child)
+{
+	struct timespec step = {.tv_nsec = 10 * CLOCK_NS_PER_MS};
+	int status = 0;
+
+	if (!session_child_status(session, &status)) {
+		for (int waited = 0; waitpid(child, &status, WNOHANG) != child; waited += 10) {
+			if (waited >= CHILD_GRACE_MS)
+				return EXIT_CODE_OK;
+			nanosleep(&step, NULL);
+		}
+	}
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int finish(struct session *session, const struct options *options, pid_t child, enum session_stop stop)
+{
+	struct summary summary;
+	int err, status;
+
+	signals_abort();
+	session_finish(session);
+	session_summarize(session, &summary);
+	summary.format = "folded";
+	err = write_profile(options, &summary);
+	if (!err)
+		summary.output_path = options->output;
+	err = write_summary(options, &summary) ?: err;
+	if (!options->quiet)
+		summary_print(stderr, &summary, log_use_color());
+	if (err)
+		return EXIT_CODE_FAILURE;
+	if (!child)
+		return verdict(options, &summary);
+	status = stop == SESSION_STOP_DURATION ? EXIT_CODE_OK : child_status(session, child);
+	if (status == EXIT_CODE_OK && options->strict)
+		return verdict(options, &summary);
+	return status;
+}
+
+int command_record(const struct options *options)
+{
+	struct session_config config = {
+		.options = options,
+		.child_go_fd = -1,
+		.begun_ns = clock_monotonic_ns(),
+	};
+	struct session *session;
+	char message[MESSAGE_SZ];
+	int exit_code = EXIT_CODE_FAILURE;
+	int err;
+
+	if (output_check(options->output) || output_check(options->summary))
+		return EXIT_CODE_FAILURE;
+	signals_block();
+	if (options->argv) {
+		err = launch_command(options->argv, &config.child, &config.child_go_fd);
+		if (err) {
+			log_error(LOG_TOPIC_MAIN, "the command cannot be started: %s", strerror(-err));
+			return EXIT_CODE_FAILURE;
+		}
+	}
+	priority_raise();
+	err = session_open(&session, &config, message, sizeof(message), &exit_code);
+	if (config.child_go_fd >= 0)
+		close(config.child_go_fd);
+	if (err) {
+		log_error(LOG_TOPIC_MAIN, "%s", message);
+		return exit_code;
+	}
+	exit_code = finish(session, options, config.child, session_run(session));
+	session_close(session);
+	return exit_code;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+
+enum {
+	EXIT_NOT_EXECUTABLE = 126, /* as the shell has it */
+	EXIT_NOT_FOUND = 127,
+};
+
+static int id_from_environment(const char *name, long *ret_id)
+{
+	const char *text = getenv(name);
+	char *end;
+	long id;
+
+	if (!text || !*text)
+		return -ENOENT;
+	errno = 0;
+	id = strtol(text, &end, 10);
+	if (errno || *end || id <= 0)
+		return -EINVAL;
+	*ret_id = id;
+	return 0;
+}
+
+/* Back to the user behind sudo; as we are where there is none. */
+static int drop_privileges(void)
+{
+	const char *name = getenv("SUDO_USER");
+	long uid, gid;
+
+	if (geteuid() != 0 || id_from_environment("SUDO_UID", &uid) || id_from_environment("SUDO_GID", &gid))
+		return 0;
+	if (name ? initgroups(name, gid) : setgroups(0, NULL))
+		return -errno;
+	if (setgid(gid) || setuid(uid))
+		return -errno;
+	return 0;
+}
+
+static void __attribute__((noreturn)) run_child(char *const *argv, int go_fd)
+{
+	sigset_t none;
+	char go;
+	int err;
+
+	if (read(go_fd, &go, 1) != 1)
+		_exit(EXIT_NOT_EXECUTABLE);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	err = drop_privileges();
+	if (err) {
+		fprintf(stderr, "panopy: the command cannot run as the user behind sudo: %s\n",
+			strerror(-err));
+		_exit(EXIT_NOT_EXECUTABLE);
+	}
+	execvp(argv[0], argv);
+	err = errno;
+	fprintf(stderr, "panopy: %s cannot be executed: %s\n", argv[0], strerror(err));
+	_exit(err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+}
+
+int launch_command(char *const *argv, pid_t *ret_pid, int *ret_go_fd)
+{
+	CLEANUP_FD int read_fd = -1;
+	CLEANUP_FD int write_fd = -1;
+	int fds[2];
+	pid_t pid;
+
+	if (pipe2(fds, O_CLOEXEC))
+		return -errno;
+	read_fd = fds[0];
+	write_fd = fds[1];
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		close(write_fd);
+		run_child(argv, read_fd);
+	}
+	*ret_pid = pid;
+	*ret_go_fd = steal_fd(&write_fd);
+	return 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a recording is made of; for session.c (the flows and the loop) and session_build.c (building and
+ * tearing down) only.
+ */
+#ifndef PANOPY_SESSION_INTERNAL_H
+#define PANOPY_SESSION_INTERNAL_H
+
+#include "aggregate/known_stacks.h"
+#include "kernel/bpf_loader.h"
+#include "kernel/mapping_events.h"
+#include "kernel/perf_timers.h"
+#include "kernel/ring_reader.h"
+#include "session.h"
+#include "stack/stack_complete.h"
+#include "target_table.h"
+
+enum {
+	MAX_COMPLETED_FRAMES = 100000,
+	MAX_PENDING = 4096,
+	MAX_STACK_FRAMES = LIMIT_SAMPLE_FRAMES + MAX_COMPLETED_FRAMES,
+};
+
+struct session {
+	const struct options *options;
+	struct bpf_loader *loader;
+	struct perf_timers *timers;
+	struct ring_reader *rings;
+	size_t event_ring;
+	struct mapping_events *mappings;
+	struct target_table *targets;
+	struct stack_completer *completer;
+	struct code_cache *codes;
+	struct profile *profile;
+	struct known_stacks *stacks;
+	struct repeat_record
+		*pending; /* references to stacks not seen yet: their record is on another ring */
+	size_t pending_cnt;
+	u32 *frame_ids; /* of the sample at hand */
+	int epoll_fd;
+	int signal_fd;
+	pid_t child;
+	int child_status;
+	bool child_ended;
+	bool rescan;
+	enum session_stop stop;
+	u64 begun_ns;	/* panopy was started */
+	u64 started_ns; /* the timers were started */
+	u64 start_real_ns;
+	u64 stopped_ns;
+	u64 second_ns; /* the last time the once-a-second work was done */
+	u64 losses[SUMMARY_LOSS_COUNT];
+};
+
+#endif

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a process becomes a target:
+ *
+ *   scan, mapping, exec --> interpreter found? --> process_config published --> sampled
+ *   fork of a target ----> the kernel side copied its entry already; this side follows
+ *
+ * A publish may race with an exec: the exec hook then voids the entry and tells so, and the process is
+ * looked at again. A fork before the publish is caught by a look at the children behind it.
+ */
+#include "target_table.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "discover/proc_scan.h"
+#include "discover/proc_tree.h"
+#include "kernel/process_publish.h"
+#include "runtime/runtime_detect.h"
+#include "stack/thread_list.h"
+
+enum {
+	/* Processes remembered by one recording, ended ones included: 300 bytes and their texts each. */
+	MAX_PROCESSES = 1 << 18,
+	/* Records may be this late; only then is what names them dropped. */
+	EXPIRE_NS = 3 * CLOCK_NS_PER_S,
+	SEED_INTERVAL_NS = CLOCK_NS_PER_S / 10,
+	SEED_MAX_THREADS = 1 << 16,
+};
+
+struct entry {
+	struct target target; /* first: entries and targets have one address */
+	UT_hash_handle hh;
+};
+
+struct target_table {
+	struct target_table_config config;
+	struct process_table *processes;
+	struct runtime_detector *detector;
+	struct entry *targets; /* by epoch */
+	struct summary_process *summaries;
+	size_t summary_cnt;
+	size_t summary_cap;
+	u64 full_cnt;
+	u64 last_epoch;
+	u64 expired_ns;
+};
+
+int target_table_new(struct target_table **ret_table, const struct target_table_config *config)
+{
+	struct target_table *table = calloc(1, sizeof(*table));
+	int err;
+
+	if (!table)
+		return -ENOMEM;
+	table->config = *config;
+	err = process_table_new(&table->processes, MAX_PROCESSES);
+	err = err ?: runtime_detector_new(&table->detector);
+	if (err) {
+		target_table_free(table);
+		return err;
+	}
+	*ret_table = table;
+	return 0;
+}
+
+static void target_drop(struct target_table *table, struct entry *entry)
+{
+	code_cache_forget(table->config.codes, entry->target.epoch);
+	remote_mem_close(entry->target.mem);
+	HASH_DEL(table->targets, entry);
+	free(entry);
+}
+
+void target_table_free(struct target_table *table)
+{
+	struct entry *entry, *next;
+
+	if (!table)
+		return;
+	HASH_ITER(hh, table->targets, entry, next)
+	{
+		target_drop(table, entry);
+	}
+	process_table_free(table->processes);
+	runtime_detector_free(table->detector);
+	free(table->summaries);
+	free(table);
+}
+
+static bool follows_pids(const struct target_table *table)
+{
+	return table->config.pid_cnt != 0;
+}
+
+struct target *target_table_find(struct target_table *table, u64 epoch)
+{
+	struct entry *entry;
+
+	HASH_FIND(hh, table->targets, &epoch, sizeof(epoch), entry);
+	return entry ? &entry->target : NULL;
+}
+
+static struct target *target_of(struct target_table *table, const struct process *process)
+{
+	struct target *target = process ? target_table_find(table, process->epoch) : NULL;
+
+	return target && !target->ended ? target : NULL;
+}
+
+/* Epochs are clock readings that name one image each. */
+static u64 epoch_new(struct target_table *table)
+{
+	u64 epoch = clock_monotonic_ns();
+
+	if (epoch <= table->last_epoch)
+		epoch = table->last_epoch + 1;
+	table->last_epoch = epoch;
+	return epoch;
+}
+
+static void target_end(struct target *target)
+{
+	if (!target || target->ended)
+		return;
+	target->ended = true;
+	target->ended_ns = clock_monotonic_ns();
+}
+
+static int target_add(struct target_table *table, struct process *process, u64 epoch,
+		      const struct py_runtime *runtime, struct target **ret_target)
+{
+	struct entry *entry = calloc(1, sizeof(*entry));
+
+	if (!entry)
+		return -ENOMEM;
+	entry->target.epoch = epoch;
+	entry->target.process = process;
+	entry->target.runtime = *runtime;
+	remote_mem_open_process(&entry->target.mem, process->pid);
+	HASH_ADD(hh, table->targets, target.epoch, sizeof(u64), entry);
+	if (!entry->hh.tbl) {
+		remote_mem_close(entry->target.mem);
+		free(entry);
+		return -ENOMEM;
+	}
+	process->epoch = epoch;
+	*ret_target = &entry->target;
+	return 0;
+}
+
+/* One row a process; a later image of the same process replaces what the row says. */
+static void summary_note(struct target_table *table, const struct process *process,
+			 const struct py_runtime *runtime)
+{
+	struct summary_process *row = NULL;
+
+	for (size_t i = table->summary_cnt; i-- > 0 && !row;) {
+		if (table->summaries[i].process_id == process->id)
+			row = &table->summaries[i];
+	}
+	if (!row) {
+		if (table->summary_cnt == table->summary_cap) {
+			size_t cap = table->summary_cap ? 2 * table->summary_cap : 64;
+			void *rows = reallocarray(table->summaries, cap, sizeof(*row));
+
+			if (!rows)
+				return;
+			table->summaries = rows;
+			table->summary_cap = cap;
+		}
+		row = &table->summaries[table->summary_cnt++];
+	}
+	row->process_id = process->id;
+	row->version = runtime->version;
+	row->refusal = runtime->refusal;
+	row->free_threaded = runtime->free_threaded;
+}
+
+static int target_publish(struct target_table *table, struct process *process,
+			  const struct py_runtime *runtime, u64 epoch)
+{
+	struct process_config config = {
+		.epoch = epoch,
+		.runtime_addr = runtime->runtime_addr,
+		.state = PROCESS_CONFIG_READY,
+		.flags = follows_pids(table) && table->config.subprocesses ? PROCESS_CONFIG_FOLLOW_CHILDREN
+									   : 0,
+		.layout = runtime->layout,
+	};
+	struct target *target;
+	int err = target_add(table, process, epoch, runtime, &target);
+
+	if (err)
+		return err;
+	err = process_publish_put(table->config.processes_fd, process->pid, &config);
+	if (err)
+		target_end(target);
+	return err;
+}
+
+static void discover(struct target_table *table, pid_t pid, const struct mapping_event *mapping);
+
+static void on_child(void *ctx, pid_t pid)
+{
+	discover(ctx, pid, NULL);
+}
+
+/* Decides whether to look at the process at all, and under which epoch. false: leave it alone. */
+static bool epoch_for(struct target_table *table, pid_t pid, u64 *ret_epoch)
+{
+	struct process_config config;
+	int err = process_publish_get(table->config.processes_fd, pid, &config);
+
+	if (err && follows_pids(table))
+		return false;
+	/* An entry that the kernel side copied at a fork may be of a parent that is not known here. */
+	if (!err && config.state == PROCESS_CONFIG_READY && target_table_find(table, config.epoch))
+		return false;
+	*ret_epoch = err ? epoch_new(table) : config.epoch;
+	return true;
+}
+
+static void discover(struct target_table *table, pid_t pid, const struct mapping_event *mapping)
+{
+	struct process *process;
+	struct py_runtime runtime;
+	u64 epoch;
+	int err;
+
+	if (!epoch_for(table, pid, &epoch))
+		return;
+	if (mapping)
+		err = runtime_detect_mapping(table->detector, pid, mapping->start, mapping->end,
+					     mapping->file_offset, &runtime);
+	else
+		err = runtime_detect(table->detector, pid, &runtime);
+	if (err)
+		return;
+	err = process_table_add(table->processes, pid, &process);
+	if (!err) {
+		/* Only what runs Python gives a process its name. */
+		if (process->epoch)
+			process_table_refresh(table->processes, process);
+		summary_note(table, process, &runtime);
+		if (runtime.refusal != PY_REFUSAL_NONE)
+			return;
+		err = target_publish(table, process, &runtime, epoch);
+	}
+	if (err == -ENOSPC || err == -E2BIG || err == -ENOMEM)
+		table->full_cnt++;
+	/* A child that was forked before its parent was published has no entry. */
+	if (!err && !follows_pids(table))
+		proc_tree_children(pid, on_child, table);
+}
+
+static int on_scanned_pid(void *ctx, pid_t pid)
+{
+	discover(ctx, pid, NULL);
+	return 0;
+}
+
+int target_table_follow(struct target_table *table, pid_t pid)
+{
+	struct process_config config = {
+		.epoch = epoch_new(table),
+		.state = PROCESS_CONFIG_UNDECIDED,
+		.flags = table->config.subprocesses ? PROCESS_CONFIG_FOLLOW_CHILDREN : 0,
+	};
+	struct process *process;
+	int err = process_table_add(table->processes, pid, &process);
+
+	err = err ?: process_publish_put(table->config.processes_fd, pid, &config);
+	if (!err)
+		process->epoch = config.epoch;
+	return err;
+}
+
+static void on_descendant(void *ctx, pid_t pid)
+{
+	struct target_table *table = ctx;
+	struct process_config config;
+
+	/* The fork hook may have been there first. */
+	if (process_publish_get(table->config.processes_fd, pid, &config))
+		target_table_follow(table, pid);
+	discover(table, pid, NULL);
+}
+
+int target_table_scan(struct target_table *table, pid_t *ret_pid)
+{
+	int err;
+
+	if (!follows_pids(table))
+		return proc_scan(on_scanned_pid, table);
+	for (size_t i = 0; i < table->config.pid_cnt; i++) {
+		pid_t pid = table->config.pids[i];
+
+		err = target_table_follow(table, pid);
+		if (err) {
+			*ret_pid = pid;
+			return err;
+		}
+		discover(table, pid, NULL);
+	}
+	if (!table->config.subprocesses)
+		return 0;
+	return proc_tree_descendants(table->config.pids, table->config.pid_cnt, on_descendant, table);
+}
+
+void target_table_on_mapping(struct target_table *table, const struct mapping_event *mapping)
+{
+	discover(table, mapping->pid, mapping);
+}
+
+static void on_fork_event(struct target_table *table, const struct process_event *event)
+{
+	struct process *parent = process_table_find(table->processes, event->parent_tgid);
+	struct target *target = target_of(table, parent);
+	struct process *process;
+	int err = process_table_add(table->processes, event->tgid, &process);
+
+	if (err && parent)
+		err = process_table_add_gone(table->processes, event->tgid, parent, event->comm,
+					     event->start_boottime_ns, &process);
+	if (err) {
+		table->full_cnt += err == -ENOSPC;
+		return;
+	}
+	process->start_boottime_ns = event->start_boottime_ns;
+	process->parent_pid = event->parent_tgid;
+	process->cpu_start_ns = 0;
+	process->epoch = event->epoch;
+	if (!target) {
+		discover(table, event->tgid, NULL);
+		return;
+	}
+	summary_note(table, process, &target->runtime);
+	target_add(table, process, event->epoch, &target->runtime, &target);
+}
+
+/* 0 when it is gone. */
+static u64 cpu_now_ns(const struct process *process)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(process->pid, &clock) || clock_gettime(clock, &used))
+		return 0;
+	return used.tv_sec * CLOCK_NS_PER_S + used.tv_nsec;
+}
+
+static void on_exec_event(struct target_table *table, const struct process_event *event)
+{
+	struct process *process = process_table_find(table->processes, event->tgid);
+	struct target *target = target_of(table, process);
+
+	/* The mapping records may have been faster: the target at hand is the new image. */
+	if (target && target->epoch >= event->epoch)
+		return;
+	target_end(target);
+	if (process) {
+		process->epoch = event->epoch;
+		/* Stands if what it runs from now on is not Python. */
+		process->cpu_end_ns = cpu_now_ns(process);
+	}
+	discover(table, event->tgid, NULL);
+}
+
+static void on_exit_event(struct target_table *table, const struct process_event *event)
+{
+	struct process *process = process_table_find(table->processes, event->tgid);
+
+	if (!process || (process->epoch && process->epoch != event->epoch))
+		return;
+	process->cpu_end_ns = event->cpu_ns;
+	target_end(target_of(table, process));
+	process_table_end(table->processes, process);
+}
+
+void target_table_on_event(struct target_table *table, const struct process_event *event)
+{
+	switch (event->kind) {
+	case PROCESS_EVENT_FORK:
+		on_fork_event(table, event);
+		break;
+	case PROCESS_EVENT_EXEC:
+		on_exec_event(table, event);
+		break;
+	case PROCESS_EVENT_EXIT:
+		on_exit_event(table, event);
+		break;
+	default:
+		break;
+	}
+}
+
+struct seeding {
+	struct target_table *table;
+	const struct target *target;
+};
+
+static void on_thread_state(void *ctx, u64 native_id, remote_addr_t tstate)
+{
+	const struct seeding *seeding = ctx;
+	const struct process *process = seeding->target->process;
+
+	/* Ids inside a pid namespace are not the ones the kernel side sees. */
+	if (process->ns_pid && process->ns_pid != process->pid)
+		return;
+	if (native_id)
+		process_publish_thread(seeding->table->config.thread_slots_fd, seeding->target->epoch,
+				       (pid_t)native_id, tstate);
+}
+
+void target_table_seed_threads(struct target_table *table, struct target *target)
+{
+	struct seeding seeding = {.table = table, .target = target};
+	u64 now = clock_monotonic_ns();
+
+	if (!target->mem || now - target->seeded_ns < SEED_INTERVAL_NS)
+		return;
+	target->seeded_ns = now;
+	thread_list_walk(target->mem, &target->runtime.layout, target->runtime.runtime_addr, SEED_MAX_THREADS,
+			 on_thread_state, &seeding);
+}
+
+void target_table_expire(struct target_table *table, u64 now_ns)
+{
+	struct entry *entry, *next;
+
+	if (now_ns - table->expired_ns < CLOCK_NS_PER_S)
+		return;
+	table->expired_ns = now_ns;
+	HASH_ITER(hh, table->targets, entry, next)
+	{
+		if (entry->target.ended && now_ns > entry->target.ended_ns + EXPIRE_NS)
+			target_drop(table, entry);
+	}
+}
+
+void target_table_settle(struct target_table *table)
+{
+	for (size_t id = 0; id < process_table_count(table->processes); id++) {
+		struct process *process = process_table_at(table->processes, id);
+
+		if (!process->ended && target_of(table, process))
+			process->cpu_end_ns = cpu_now_ns(process);
+	}
+}
+
+struct process_table *target_table_processes(struct target_table *table)
+{
+	return table->processes;
+}
+
+const struct summary_process *target_table_summaries(const struct target_table *table, size_t *ret_cnt)
+{
+	*ret_cnt = table->summary_cnt;
+	return table->summaries;
+}
+
+size_t target_table_live_count(const struct target_table *table)
+{
+	size_t cnt = 0;
+
+	for (size_t id = 0; id < process_table_count(table->processes); id++) {
+		const struct process *process = process_table_at(table->processes, id);
+
+		cnt += !process->ended && (kill(process->pid, 0) == 0 || errno == EPERM);
+	}
+	return cnt;
+}
+
+u64 target_table_full_count(const struct target_table *table)
+{
+	return table->full_cnt;
+}
