@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which stacks the extreme targets can have: each judge returns None or why the stack is impossible."""
+import re
+from .folded import names
+from .source import Source, patterns, stack_matches
+
+LADDER, GENERATORS, CHURN, THREADS = (Source(n + ".py") for n in ("ladder", "generators", "codechurn", "threads"))
+BOOTSTRAP = ("Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run")
+
+
+def _prefix(stack, want):
+    have = names(stack)[:len(want)]
+    return None if have == want[:len(have)] else f"does not start with {';'.join(want)}"
+
+
+def ladder(stack):
+    wrong = _prefix(stack, ("<module>", "climb"))
+    if wrong:
+        return wrong
+    frames = stack.frames[2:]
+    if frames and frames[0].name == "running":
+        return None if len(frames) == 1 else "something under running"
+    family = None
+    for level, frame in enumerate(frames):
+        match = re.match(r"^f(\d+)_(\d+)$", frame.name)
+        if not match or int(match.group(2)) != level:
+            return f"{frame.name} at level {level}"
+        if family not in (None, match.group(1)):
+            return "two families in one stack"
+        family = match.group(1)
+        if frame.file != f"family{family}.py":
+            return f"file {frame.file} of {frame.name}"
+        lines = (2 * level + 2,) if level + 1 < len(frames) else (2 * level + 1, 2 * level + 2)
+        if frame.line not in lines:
+            return f"line {frame.line} of {frame.name}"
+    return None
+
+
+def _generator_shapes():
+    """Every whole stack of generators.py; a shorter one with its leaf in the right function is legal too."""
+    tails = {"source": ["shared@shared_from", "leaf_gen"],
+             "wrapped": ["wrapper@wrapper_for", "shared@shared_from", "leaf_gen"]}
+    for colour in ("red", "blue"):
+        for kind in ("source", "wrapped"):
+            tag = colour if kind == "source" else f"{colour}_wrapped"
+            yield patterns(GENERATORS, "<module>@top", f"main@main_{tag}", f"{colour}_path@{colour}_path",
+                           f"{colour}@{colour}", *tails[kind])
+    yield patterns(GENERATORS, "<module>@top", "main@poll", "pace:running")
+
+
+GENERATOR_SHAPES = list(_generator_shapes())
+
+
+def generators(stack):
+    for shape in GENERATOR_SHAPES:
+        if len(stack.frames) > len(shape) or not stack.frames:
+            continue
+        *callers, leaf = stack.frames
+        if all(p.matches(f) for p, f in zip(shape, callers)):
+            want = shape[len(callers)]
+            if leaf.name == want.name and leaf.file == want.file and leaf.line in _lines(want):
+                return None
+    return "no path of this program"
+
+
+def _lines(pattern):
+    source = next((s for s in (GENERATORS,) if s.file == pattern.file), None)
+    if not source or pattern.name not in source.functions:
+        return {None, *range(1, 1000)}
+    return {None, *source.functions[pattern.name]}
+
+
+def codechurn(stack):
+    wrong = _prefix(stack, ("<module>", "churn"))
+    if wrong:
+        return wrong
+    rest = names(stack)[2:]
+    if not rest or rest == ("running",):
+        return None
+    made = re.match(r"^churn_(\d{3})$", rest[0])
+    if not made or stack.frames[2].file != "codechurn.py":
+        return f"{rest[0]} ({stack.frames[2].file}) under churn"
+    if len(rest) == 1 or (len(rest) == 2 and rest[1] == f"mark_{made.group(1)}"):
+        return None
+    return f"{';'.join(rest[1:])} under {rest[0]}: a wrong name"
+
+
+def threads(stack):
+    have = names(stack)
+    if have and have[0] == "<module>":
+        return None  # the main thread, which only waits
+    wrong = _prefix(stack, BOOTSTRAP)
+    if wrong or len(have) <= 3:
+        # Thread._bootstrap_inner also finishes the thread by functions of threading.py.
+        ours = [name for name in have if re.match(r"^t\d+_", name)]
+        return wrong if ours or have[:1] != BOOTSTRAP[:1] else None
+    numbers = set()
+    for want, name in zip(("outer", "middle", "inner"), have[3:]):
+        match = re.match(r"^t(\d+)_(\w+)$", name)
+        if name == "running":
+            continue
+        if not match or match.group(2) != want:
+            return f"{name} where t<i>_{want} stands"
+        numbers.add(match.group(1))
+    return None if len(numbers) <= 1 else "functions of two threads in one stack"
+
+
+def judge(stacks, function):
+    """(samples of exact stacks that are impossible, up to five of them as text)."""
+    wrong, shown = 0, []
+    for stack in stacks:
+        if stack.status != "exact" or any(frame.name == "[unnamed]" for frame in stack.frames):
+            continue
+        why = function(stack) if stack.frames else "no frames, and no marker that says so"
+        if why:
+            wrong += stack.count
+            if len(shown) < 5:
+                shown.append(f"{why}: {stack.raw}")
+    return wrong, shown
+
+
+__all__ = ["judge", "ladder", "generators", "codechurn", "threads", "stack_matches"]

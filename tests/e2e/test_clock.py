@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samples' weights add up to the CPU clock of each process."""
+import time
+
+SECONDS = 20
+SHARES = (0.5, 0.4, 0.3, 0.25, 0.22)  # of a CPU; two CPUs can give all of them
+
+
+def weight_seconds(summary, pid):
+    process = summary.process(pid)
+    return process["weight_ns"] / 1e9 if process else 0.0
+
+
+def test_cpu_clock(t):
+    """weights of a process differ from its CPU clock by at most 2 % of the recorded time"""
+    recording = t.panopy_record("-r", "1khz", "-d", SECONDS + 8)
+    time.sleep(1.5)
+    pythons = {python.minor: python for python in t.pythons}
+    targets = [t.start(python, "loadavg.py", SECONDS, share) for python, share in zip(pythons.values(), SHARES)]
+    for target in targets:
+        target.finish()
+    recording.interrupt().finish()
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    for target, share in zip(targets, SHARES):
+        clock = float(target.value("cpu"))
+        weight = weight_seconds(recording.summary(), target.pid)
+        t.claim(abs(weight - clock) <= 0.02 * SECONDS,
+                f"{target.python} at {share:.0%}: {weight:.3f} s sampled, {clock:.3f} s by its clock")
+        counted = sum(stack.count for stack in recording.stacks(target.pid)) / 1000
+        t.note(f"the collapsed file has {counted:.3f} s of them")

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`panopy record -- command`."""
+import os
+import subprocess
+import time
+
+from lib.folded import names
+from lib.hosts import on_host, one_per_minor
+
+
+def run(t, *command, options=(), stdin=None, folder="record", popen=None, left_running=False):
+    settings = {"stdin": subprocess.PIPE if stdin is not None else subprocess.DEVNULL, **(popen or {})}
+    recording = t.panopy_record("-r", "1khz", *options, "--", *command, folder=folder, popen=settings)
+    if stdin is not None:
+        recording.process.stdin.write(stdin)
+    return recording.finish(left_running=left_running)
+
+
+def test_pass_through(t):
+    """stdin, stdout and stderr are the command's own"""
+    for python in one_per_minor(t.pythons):
+        recording = run(t, *python.argv("status.py", "echo"), stdin=b"some input\n")
+        t.claim(recording.stdout == b"SOME INPUT\n", f"{python}: stdout is the command's and nothing else",
+                recording.stdout)
+        t.claim("to stderr\n" in recording.errors, f"{python}: stderr passes through", recording.errors)
+        t.claim(recording.status == 0, f"{python}: its status 0", recording.explain())
+        burned = sum(s.count for s in recording.stacks() if names(s) == ("<module>", "busy", "burn"))
+        t.claim(200 <= burned <= 400, f"{python}: its 300 ms are there (200 to 400 samples)", burned)
+
+
+def test_status(t):
+    """the command's own exit status, or 128 and its signal"""
+    python = on_host(t.pythons)
+    for arguments, want in ((("exit", 0), 0), (("exit", 7), 7), (("exit", 255), 255), (("kill", 9), 137),
+                            (("kill", 15), 143)):
+        recording = run(t, *python.argv("status.py", *arguments))
+        t.claim(recording.status == want, f"{arguments[0]} {arguments[1]}: status {want}", recording.explain())
+        t.claim(recording.stacks(), "and the profile is written", recording.explain())
+
+
+def test_left_running(t):
+    """-d ends first: the command goes on and panopy's status is 0"""
+    python = on_host(t.pythons)
+    done = os.path.join(t.directory, "done")
+    recording = run(t, *python.argv("status.py", "wait", 3, done), options=("-d", "1"), left_running=True)
+    t.claim(recording.status == 0 and recording.seconds < 3, "panopy ends after its second, with 0",
+            recording.explain(), f"{recording.seconds:.1f} s")
+    t.claim(not os.path.exists(done), "the command still runs")
+    end = time.monotonic() + 8
+    while not os.path.exists(done) and time.monotonic() < end:
+        time.sleep(0.1)
+    t.claim(os.path.exists(done), "and it ends on its own")
+
+
+def test_children_of_command(t):
+    """the command's children are followed, and only they"""
+    other = t.start(t.pythons[0], "shares.py", 600)
+    python = on_host(t.pythons)
+    recording = run(t, *python.argv("children.py", 2), folder="children")
+    found = {name for s in recording.stacks() for name in names(s)}
+    t.claim({"in_parent", "in_child"} <= found, "parent and child are there", sorted(found)[:10])
+    t.claim(not recording.stacks(other.pid), "a Python that is not the command's is not")
+    shell = run(t, "sh", "-c", " ".join(python.argv("brief.py")) + "; exit 3", folder="shell")
+    t.claim(shell.status == 3, "through a shell: the shell's status", shell.explain())
+    t.claim(any("short_life" in names(s) for s in shell.stacks()), "through a shell: the Python is there")
+
+
+def test_no_such_command(t):
+    """a command that does not exist: one sentence, not a crash"""
+    recording = run(t, "/nonexistent/program")
+    t.claim(recording.status not in (0, None) and recording.status > 0, "status is a failure", recording.explain())
+    t.claim("/nonexistent/program" in recording.errors, "the sentence names it", recording.explain())
+
+
+def test_invoking_user(t):
+    """under sudo the command runs as the invoking user, who owns the files"""
+    python = on_host(t.pythons)
+    os.chmod(t.directory, 0o755)
+    folder = t.folder("owned")
+    os.chmod(folder, 0o777)
+    environment = {**os.environ, "SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody"}
+    script = os.path.join(folder, "ids.py")
+    with open(script, "w", encoding="utf-8") as file:
+        file.write("import os, time\nend = time.time() + 0.3\nwhile time.time() < end: pass\n"
+                   "print(os.getuid(), os.getgid(), os.getgroups())\n")
+    interpreter = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else python.command
+    recording = run(t, interpreter, script, folder="owned", popen={"env": environment})
+    t.claim(recording.stdout.startswith(b"65534 65534 ") and b" 0" not in recording.stdout.split(b"[")[-1],
+            "the command runs as that user, without root's groups", recording.stdout, recording.explain())
+    for path in (recording.output, recording.summary_path):
+        owner = os.stat(path).st_uid if os.path.exists(path) else None
+        t.claim(owner == 65534, f"{os.path.basename(path)} is that user's", owner)

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that change their stack as fast as Python can, at 10 kHz: nothing lost, nothing impossible."""
+from lib import legal
+from lib.source import Source, patterns, stack_matches
+
+EXTREME = {
+    "ladder.py": (("40", "8"), legal.ladder),
+    "generators.py": ((), legal.generators),
+    "codechurn.py": ((), legal.codechurn),
+    "threads.py": (("8",), legal.threads),
+}
+
+
+def check_losses(t, recording, flagged_limit, stacks):
+    summary = recording.summary()
+    t.claim(not summary.lost_samples(), "no fired sample was lost", summary.data["lost"])
+    total = sum(stack.count for stack in stacks)
+    flagged = [stack for stack in stacks if stack.flagged]
+    count = sum(stack.count for stack in flagged)
+    worst = [f"{s.count} x {s.raw[:400]}" for s in sorted(flagged, key=lambda s: -s.count)[:5]]
+    t.claim(total and count <= flagged_limit * total,
+            f"{count} of {total} samples are late, truncated or unnamed: at most {flagged_limit:.2%}", worst)
+
+
+def test_extreme(t):
+    """recursion with a name per level, generators, code objects at one address, disjoint threads"""
+    jobs = [(python, script, 600, *arguments) for script, (arguments, _) in EXTREME.items() for python in t.pythons]
+    started = [(job[1], target) for job, target in zip(jobs, t.start_all(jobs))]
+    recording = t.record("-r", "10khz", "-d", 16)
+    everything = []
+    for script, target in started:
+        stacks = recording.stacks(target.pid)
+        everything += stacks
+        total = sum(stack.count for stack in stacks)
+        wrong, shown = legal.judge(stacks, EXTREME[script][1])
+        t.claim(wrong == 0, f"{script} under {target.python}: none of {total} samples is impossible",
+                f"{wrong} are", shown)
+        flagged = sum(stack.count for stack in stacks if stack.flagged)
+        t.claim(total >= 1000 and flagged <= 0.005 * total,
+                f"{script} under {target.python}: {flagged} of {total} flagged, at most 0.5 %",
+                [s.raw[:400] for s in stacks if s.flagged][:4])
+    check_losses(t, recording, 0.005, everything)
+
+
+def test_ordinary(t):
+    """ordinary programs at 10 kHz: flagged samples are at most 1 in 10,000"""
+    deep = Source("deep.py")
+    started = t.start_all((python, "deep.py", 600, 25) for python in t.pythons)
+    shares = t.start_all((python, "shares.py", 600) for python in t.pythons)
+    recording = t.record("-r", "10khz", "-d", 10)
+    want = patterns(deep, "<module>@top", *["descend@level"] * 24, "descend@bottom", "work@work")
+    wrong = [s.raw for s in recording.stacks(*(x.pid for x in started))
+             if s.status == "exact" and not stack_matches(s, want)]
+    t.claim(not wrong, "25 deep: every stack is the known one", wrong[:5])
+    check_losses(t, recording, 0.0001, recording.stacks(*(x.pid for x in started + shares)))
+
+
+def test_many_names(t):
+    """200 levels in 8 families, each process with 1,600 code objects that are all new at once"""
+    targets = t.start_all((python, "ladder.py", 600, 200, 8) for python in t.pythons)
+    recording = t.record("-r", "10khz", "-d", 6)
+    t.claim(recording.seconds <= 12, "panopy is done soon after the recording", f"{recording.seconds:.1f} s")
+    stacks = recording.stacks(*(target.pid for target in targets))
+    wrong, shown = legal.judge(stacks, legal.ladder)
+    t.claim(wrong == 0, "no stack is impossible", shown)
+    check_losses(t, recording, 0.005, stacks)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Targets that would make panopy wait for good: a file system or memory that does not answer."""
+import os
+import subprocess
+import sys
+import time
+
+from lib import hosts
+from lib.folded import names
+
+SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "fuse_server.py")
+# Its arguments, and so /proc/PID/cmdline, lie on a page that nobody serves.
+CMDLINE_HANGS = r"""
+import ctypes, fcntl, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+number = 282 if os.uname().machine == "aarch64" else 323
+fd = libc.syscall(number, os.O_CLOEXEC)
+if fd < 0:
+    print("failed userfaultfd", flush=True)
+    sys.exit()
+fcntl.ioctl(fd, 0xC018AA3F, struct.pack("QQQ", 0xAA, 0, 0))  # UFFDIO_API
+with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
+    page = int(file.read().rsplit(")", 1)[1].split()[45]) & ~4095  # arg_start
+fcntl.ioctl(fd, 0xC020AA00, struct.pack("QQQQ", page, 4096, 1, 0))  # UFFDIO_REGISTER, missing pages
+if libc.madvise(ctypes.c_void_p(page), ctypes.c_size_t(4096), 4):  # MADV_DONTNEED: now it is missing
+    print("failed madvise", flush=True)
+    sys.exit()
+print("ready", flush=True)
+while True:
+    sum(range(1000))
+"""
+
+
+def start_server(t, binary):
+    if not os.path.exists("/dev/fuse"):
+        t.skip("there is no /dev/fuse")
+    mount = t.folder("mount")
+    server = subprocess.Popen([sys.executable, "-B", SERVER, mount, binary], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True)
+
+    def stop():
+        server.stdin.close()
+        try:
+            server.wait(10)
+        except subprocess.TimeoutExpired:
+            server.kill()
+    t.at_end(stop)
+    said = server.stdout.readline().strip()
+    if said != "ready":
+        t.skip(f"FUSE cannot be mounted: {said}")
+    return server, mount
+
+
+def start_from(t, python, binary):
+    """A busy interpreter whose executable lies on the mount; its pid."""
+    home = subprocess.run([python.command, "-c", "import sys; print(sys.base_prefix)"], stdout=subprocess.PIPE,
+                          text=True, check=True).stdout.strip()
+    process = subprocess.Popen([binary, "-S", "-B", "-c", "print('up', flush=True)\nwhile True: sum(range(1000))"],
+                               stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONHOME": home})
+    t.at_end(process.kill)
+    t.require(process.stdout.readline() == "up\n", "an interpreter on the mount runs")
+    return process.pid
+
+
+def static_python(t):
+    """One whose executable holds the interpreter."""
+    for python in (python for python in t.pythons if not python.root):
+        if "libpython" not in subprocess.run(["ldd", os.path.realpath(python.command)], stdout=subprocess.PIPE,
+                                             text=True, check=False).stdout:
+            return python
+    return t.skip("needs an interpreter without libpython")
+
+
+def record_beside(t, bystander, what):
+    recording = t.panopy_record("-r", "1khz", "-d", 3).finish(timeout=60)
+    t.claim(recording.status == 0 and recording.seconds < 12, f"{what}: the recording ends ({recording.seconds:.1f} s)",
+            recording.explain())
+    stacks = recording.stacks(bystander.pid)
+    count = sum(s.count for s in stacks if names(s)[:2] == ("<module>", "main"))
+    t.claim(count >= 150, f"{what}: the other process has its stacks ({count} samples)", recording.explain())
+    return recording
+
+
+def test_file(t):
+    """an interpreter's file that does not answer, on a FUSE mount whose server takes requests and is silent"""
+    python = static_python(t)
+    server, mount = start_server(t, os.path.realpath(python.command))
+    pids = [start_from(t, python, os.path.join(mount, "python3")) for _ in range(3)]
+    server.stdin.write("hang\n")
+    server.stdin.flush()
+    t.require(server.stdout.readline() == "hanging\n", "the server stops answering")
+    bystander = t.start(t.pythons[-1], "shares.py", 600)
+    recording = record_beside(t, bystander, "a hanging file")
+    found = [recording.summary().process(pid) for pid in pids]
+    t.claim(all(p and p.get("refusal") == "file_hangs" for p in found), "it is refused by name", found)
+    t.claim(not recording.stacks(*pids), "and has no stacks")
+    begin = time.monotonic()
+    listing = subprocess.run([t.panopy, "ps"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             check=False, timeout=60)
+    t.claim(listing.returncode == 0 and "file_hangs" in listing.stdout and time.monotonic() - begin < 8,
+            "ps says so, in time", listing.stdout[-800:], listing.stderr[-400:])
+
+
+def test_cmdline(t):
+    """a process whose arguments are memory that does not answer"""
+    python = hosts.on_host(t.pythons)
+    process = subprocess.Popen([python.command, "-S", "-B", "-c", CMDLINE_HANGS], stdout=subprocess.PIPE, text=True)
+    t.at_end(process.kill)
+    said = process.stdout.readline().strip()
+    if said != "ready":
+        t.skip(f"such memory cannot be made: {said}")
+    bystander = t.start(t.pythons[-1], "shares.py", 600)
+    recording = record_beside(t, bystander, "hanging arguments")
+    t.claim(recording.stacks(process.pid), "it has its stacks too", recording.explain())

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exit statuses, rates and the other commands."""
+import json
+import subprocess
+
+
+def run(t, *arguments):
+    return subprocess.run([t.panopy, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, timeout=60, cwd=t.directory)
+
+
+def told(result):
+    return [f"status {result.returncode}", *result.stderr.split("\n")[-6:]]
+
+
+def test_usage(t):
+    """wrong usage is status 2 and one sentence"""
+    for arguments in (("record", "--no-such-option"), ("record", "-r", "0"), ("record", "-r", "30000"),
+                      ("record", "-d", "never"), ("record", "-p", "abc"), ("nonsense",), ("record", "--per", "cpu"),
+                      ("record", "--strict=101")):
+        result = run(t, *arguments)
+        t.claim(result.returncode == 2 and result.stderr, f"panopy {' '.join(arguments)}: 2", told(result))
+    for arguments in (("--help",), ("record", "--help"), ("ps", "--help"), ("doctor", "--help"), ("--version",)):
+        result = run(t, *arguments)
+        t.claim(result.returncode == 0 and result.stdout, f"panopy {' '.join(arguments)}: 0", told(result))
+
+
+def test_no_python(t):
+    """-p of something that is no Python, or is not there: status 4 at once"""
+    sleeper = subprocess.Popen(["sleep", "600"])
+    t.at_end(sleeper.kill)
+    for pid, what in ((sleeper.pid, "a sleep"), (2 ** 22 - 1, "a pid that does not exist")):
+        recording = t.panopy_record("-d", 5, "-p", pid, "--no-subprocesses").finish()
+        t.claim(recording.status == 4, f"{what}: status 4", recording.explain())
+        t.claim(recording.seconds < 3, f"{what}: at once", f"{recording.seconds:.1f} s")
+        t.claim(str(pid) in recording.errors, f"{what}: the sentence names the pid", recording.explain())
+
+
+def test_rates(t):
+    """rates as numbers, kHz and periods; the achieved rate follows"""
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    for rate, hertz in (("99", 99), ("1khz", 1000), ("100us", 10000), ("250hz", 250)):
+        recording = t.record("-r", rate, "-d", 2, "-p", target.pid)
+        count = sum(s.count for s in recording.stacks(target.pid))
+        t.claim(0.7 * 2 * hertz <= count <= 1.1 * 2 * hertz, f"-r {rate}: about {2 * hertz} samples in 2 s", count)
+
+
+def test_strict(t):
+    """--strict is status 6 when stacks are not whole, 0 when they are"""
+    whole = t.start(t.pythons[-1], "shares.py", 600)
+    fine = t.panopy_record("-r", "1khz", "-d", 1, "-p", whole.pid, "--strict").finish()
+    t.claim(fine.status == 0, "an ordinary program: 0", fine.explain())
+    deep = t.start(t.pythons[-1], "deep.py", 600, 6000)
+    args = ("-r", "1khz", "-d", 1, "-p", deep.pid)
+    strict = t.panopy_record(*args, "--strict").finish()
+    loose = t.panopy_record(*args, "--strict=100", folder="loose").finish()
+    flagged = sum(s.count for s in strict.stacks(deep.pid) if s.flagged)
+    t.claim(flagged > 0, "6,000 deep, past the largest record: late or truncated, and marked", strict.text()[:200])
+    t.claim(strict.status == 6, "--strict: 6", strict.explain())
+    t.claim(loose.status == 0, "--strict=100: 0", loose.explain())
+
+
+def test_ps(t):
+    """ps lists every Python with its version, and no other process"""
+    targets = [t.start(python, "threads.py", 600, 3) for python in t.pythons]
+    sleeper = subprocess.Popen(["sleep", "600"])
+    t.at_end(sleeper.kill)
+    result = run(t, "ps", "--json")
+    t.require(result.returncode == 0, "ps --json succeeds", told(result))
+    rows = {row["pid"]: row for row in json.loads(result.stdout)["processes"]}
+    for target in targets:
+        row = rows.get(target.pid, {})
+        version = ".".join(map(str, target.python.version))
+        t.claim(version in str(row.get("version")) and row.get("threads") == 4,
+                f"{target.python}: version {version}, 4 threads", row)
+    t.claim(sleeper.pid not in rows, "a sleep is not listed")
+    plain = run(t, "ps")
+    t.claim(plain.returncode == 0 and all(str(x.pid) in plain.stdout for x in targets), "the plain list has them all",
+            told(plain))
+
+
+def test_doctor(t):
+    """doctor says what this host allows"""
+    result = run(t, "doctor", "--json")
+    t.claim(result.returncode in (0, 5) and json.loads(result.stdout), "doctor --json is JSON", told(result))
+    plain = run(t, "doctor")
+    t.claim(len(plain.stdout.splitlines()) >= 5, "one line per feature", plain.stdout)
+
+
+def test_quiet(t):
+    """-q says nothing when all is well"""
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    recording = t.record("-q", "-d", 1, "-p", target.pid)
+    t.claim(recording.errors == "" and recording.stdout == b"", "no output", recording.errors, recording.stdout)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file: sorted, whole or not there, in every form that the options ask for."""
+import os
+import re
+import subprocess
+
+from lib import folded
+from lib.folded import names
+
+
+def no_leftovers(t, directory, allowed):
+    left = sorted(set(os.listdir(directory)) - set(allowed))
+    t.claim(not left, "no temporary file is left", left)
+
+
+def test_form(t):
+    """sorted, one line per stack, counts that add up"""
+    targets = [t.start(python, "kinds.py", 600) for python in t.pythons[:3]]
+    recording = t.record("-r", "1khz", "-d", 3)
+    lines = recording.text().split("\n")
+    t.claim(lines[-1] == "", "the last line ends with a newline")
+    stacks = [line.rpartition(" ")[0].encode("utf-8", "surrogateescape") for line in lines[:-1]]
+    t.claim(stacks == sorted(stacks), "lines are sorted by their bytes",
+            [pair for pair in zip(stacks, sorted(stacks)) if pair[0] != pair[1]][:2])
+    t.claim(len(set(stacks)) == len(stacks), "one line per distinct stack")
+    summary = recording.summary()
+    for target in targets:
+        counted = sum(s.count for s in recording.stacks(target.pid))
+        said = (summary.process(target.pid) or {}).get("samples")
+        t.claim(counted == said, f"{target.python}: {counted} samples in the file, {said} in the summary")
+    no_leftovers(t, recording.directory, {"out.folded", "summary.json", "stderr.txt"})
+
+
+def test_options_of_form(t):
+    """--per thread|none, --no-lines, --full-paths, -o -, the default name"""
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    short = ("-r", "1khz", "-d", "1", "-p", target.pid)
+    thread = t.record(*short, per="thread", folder="thread")
+    t.claim(all(s.thread and s.thread[1] == target.pid for s in thread.stacks()), "--per thread: `thread NAME (tid)`",
+            thread.text()[:300])
+    none = t.record(*short, per="none", folder="none")
+    t.claim(all(line.startswith("<module> (shares.py:") for line in none.text().splitlines()),
+            "--per none: no root frame", none.text()[:300])
+    bare = t.record(*short, "--no-lines", folder="bare")
+    t.claim(all(f.line is None for s in bare.stacks() for f in s.frames) and "sixty (shares.py)" in bare.text(),
+            "--no-lines: `name (file)`", bare.text()[:300])
+    full = t.record(*short, "--full-paths", folder="full")
+    path = os.path.join(t.pythons[-1].stage(), "shares.py")
+    t.claim({f.file for s in full.stacks() for f in s.frames if f.name == "sixty"} == {path},
+            f"--full-paths: {path}", full.text()[:300])
+    stdout = t.record(*short, output="-", folder="stdout")
+    parsed = folded.parse(stdout.stdout.decode("utf-8", "surrogateescape"))
+    t.claim(any(names(s)[-1:] == ("sixty",) for s in parsed), "-o -: stdout is the profile and nothing else")
+
+
+def test_default_name(t):
+    """without -o: panopy-HOST-TIME.folded in the current folder"""
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    folder = t.folder("here")
+    run = subprocess.run([t.panopy, "record", "-d", "1", "-p", str(target.pid)], cwd=folder,
+                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    made = os.listdir(folder)
+    t.claim(run.returncode == 0 and len(made) == 1 and re.match(r"^panopy-.+-.+\.folded$", made[0]),
+            "one file of that name", made, run.stderr[-500:])
+    t.claim(made and made[0] in run.stderr, "and the summary says its name", run.stderr[-500:])
+
+
+def test_unwritable(t):
+    """an output that cannot be written: one sentence, status 1, at once"""
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    recording = t.panopy_record("-d", 4, "-p", target.pid, output="/nonexistent/folder/out.folded").finish()
+    t.claim(recording.status == 1, "status 1", recording.explain())
+    t.claim("/nonexistent/folder" in recording.errors, "the sentence names the path", recording.explain())
+    t.claim(recording.seconds < 3, "said before the recording, not after it", f"{recording.seconds:.1f} s")
+
+
+def test_full_disk(t):
+    """a full disk leaves the previous file whole"""
+    folder = t.folder("small")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder], check=True)
+    t.at_end(lambda: subprocess.run(["umount", "-l", folder], check=False))
+    path = os.path.join(folder, "out.folded")
+    before = "previous;profile 1\n" * 100
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(before)
+    targets = [t.start(python, "ladder.py", 600, 200, 8) for python in t.pythons]
+    recording = t.panopy_record("-r", "1khz", "-d", 2, "-p", ",".join(str(x.pid) for x in targets), output=path).finish()
+    t.claim(recording.status == 1, "status 1", recording.explain())
+    t.claim("No space left" in recording.errors, "the sentence says why", recording.explain())
+    with open(path, encoding="utf-8") as file:
+        t.claim(file.read() == before, "the previous file is as it was")
+    no_leftovers(t, folder, {"out.folded"})
+
+
+def test_read_only_system(t):
+    """a read-only file system except for the output"""
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    folder = t.folder("record")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", folder], check=True)
+    t.at_end(lambda: subprocess.run(["umount", "-l", folder], check=False))
+    script = "mount --make-rprivate / && mount -o remount,bind,ro / && ! touch /read-only-probe 2>/dev/null && exec \"$@\""
+    recording = t.record("-r", "1khz", "-d", 1, "-p", target.pid, prefix=("unshare", "-m", "sh", "-c", script, "sh"))
+    t.claim(sum(s.count for s in recording.stacks(target.pid)) > 200, "the profile is whole")

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Without root: refused with one sentence, or enough capabilities."""
+import os
+import shutil
+
+NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+
+
+def public_copy(t):
+    """A panopy that any user may run."""
+    os.chmod(t.directory, 0o755)
+    path = os.path.join(t.directory, "panopy")
+    shutil.copy2(t.panopy, path)
+    os.chmod(path, 0o755)
+    t.panopy = path
+    os.chmod(t.folder("record"), 0o777)
+
+
+def test_nobody(t):
+    """as nobody: status 3 and one sentence"""
+    if not shutil.which("setpriv"):
+        t.skip("needs setpriv (util-linux)")
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    public_copy(t)
+    for select in ((), ("-p", target.pid)):
+        recording = t.panopy_record("-d", 2, *select, prefix=NOBODY).finish()
+        t.claim(recording.status == 3, f"record {' '.join(map(str, select))}: status 3", recording.explain())
+        lines = [line for line in recording.errors.split("\n") if line.strip()]
+        t.claim(len(lines) == 1, "one line on stderr", lines)
+        t.claim("sudo" in recording.errors or "CAP_" in recording.errors, "which says what is missing", lines)
+
+
+def test_capabilities(t):
+    """CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE and two for files are enough, with a small memlock limit"""
+    if not shutil.which("setpriv"):
+        t.skip("needs setpriv (util-linux)")
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    public_copy(t)
+    names = "+bpf,+perfmon,+sys_ptrace,+dac_read_search,+checkpoint_restore"
+    prefix = ("prlimit", "--memlock=65536:65536", "--", *NOBODY, f"--inh-caps={names}", f"--ambient-caps={names}")
+    recording = t.panopy_record("-r", "1khz", "-d", 2, "-p", target.pid, prefix=prefix).finish()
+    t.claim(recording.status == 0, "status 0", recording.explain())
+    if recording.status == 0:
+        t.claim(sum(s.count for s in recording.stacks(target.pid)) > 500, "and the profile is whole")
+

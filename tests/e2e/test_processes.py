@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes that start, fork, exec, end and change while a recording runs."""
+import os
+import shutil
+import subprocess
+import time
+
+from lib.folded import names
+from lib.hosts import TARGETS, one_per_minor
+from lib.source import Source, patterns, stack_matches
+
+BRIEF, FORKS, EXECS, CHURN, DAEMONS = (Source(n + ".py") for n in ("brief", "forks", "execs", "threadchurn", "daemons"))
+BOOTSTRAP = ("Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run")
+
+
+def test_thirty_short_processes(t):
+    """30 processes of about 100 ms, started and ended during one recording"""
+    recording = t.panopy_record("-r", "1khz")
+    time.sleep(1.5)
+    targets = []
+    for number in range(30):
+        python = t.pythons[number % len(t.pythons)]
+        targets.append(t.start(python, "brief.py", wait=False))
+        if number % 2:
+            for target in targets[-2:]:
+                target.finish()
+    recording.interrupt().finish()
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    want = patterns(BRIEF, "<module>@top", "short_life@burn", "pace:burn")
+    low, unnamed = [], []
+    for target in targets:
+        stacks = recording.stacks(target.pid)
+        right = sum(s.count for s in stacks if stack_matches(s, want))
+        if not 70 <= right <= 130:
+            low.append(f"{target}: {right} samples of {sum(s.count for s in stacks)}")
+        unnamed += [s.raw for s in stacks if s.flagged]
+    t.claim(not low, "each of the 30 has its 100 ms (70 to 130 samples) in the known stack", low)
+    t.claim(len(unnamed) <= 3, "hardly any stack of theirs is flagged (at most 3)", unnamed[:5])
+
+
+def roles(t, recording, pid, wanted):
+    """function name -> pids that have it, among processes with the command of `pid`."""
+    found = {}
+    for stack in recording.stacks():
+        for name in set(names(stack)) & set(wanted):
+            found.setdefault(name, set()).add(stack.pid)
+    return found
+
+
+def test_fork(t):
+    """fork without exec: parent, child and grandchild each have their own functions"""
+    for python in one_per_minor(t.pythons):
+        target = t.start(python, "forks.py", 5)
+        recording = t.record("-r", "1khz", "-d", 2.5, "-p", target.pid)
+        found = roles(t, recording, target.pid, ("parent_work", "child_work", "grandchild_work"))
+        t.claim(len(found) == 3 and all(len(p) == 1 for p in found.values()) and len(set.union(*found.values())) == 3,
+                f"{python}: -p of the parent has three processes of one function each", found)
+        for role, pid in (("parent", target.pid), ("child", None), ("grandchild", None)):
+            want = patterns(FORKS, "<module>@top", f"fork_all@run_{role}", f"{role}_work@{role}", "pace:burn")
+            stacks = [s for s in recording.stacks() if f"{role}_work" in names(s) and (pid or s.pid) == s.pid]
+            wrong = [s.raw for s in stacks if s.frames[-1].name == "burn" and not stack_matches(s, want)]
+            t.claim(stacks and not wrong, f"{python}: every stack of the {role} is the known one", wrong[:3])
+        target.kill()
+
+
+def test_fork_during(t):
+    """processes that fork while the recording runs"""
+    # Children of an earlier test's targets may run on for a while.
+    older = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+    recording = t.panopy_record("-r", "1khz")
+    time.sleep(1.5)
+    targets = [t.start(python, "forks.py", 5) for python in one_per_minor(t.pythons)]
+    for target in targets:
+        target.finish()
+    time.sleep(0.5)
+    recording.interrupt().finish()
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    found = roles(t, recording, 0, ("parent_work", "child_work", "grandchild_work"))
+    found = {name: pids - older for name, pids in found.items()}
+    t.claim({name: len(pids) for name, pids in found.items()}
+            == dict.fromkeys(("parent_work", "child_work", "grandchild_work"), len(targets)),
+            f"each of {len(targets)} has a parent, a child and a grandchild", found)
+
+
+def test_exec_in_place(t):
+    """exec in place: three images of one pid, none with another's functions"""
+    recording = t.panopy_record("-r", "1khz")
+    time.sleep(1.5)
+    targets = [t.start(python, "execs.py", 4) for python in one_per_minor(t.pythons)]
+    for target in targets:
+        target.finish()
+    recording.interrupt().finish()
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    for target in targets:
+        stacks = recording.stacks(target.pid)
+        for image in ("zero", "one", "two"):
+            want = patterns(EXECS, "<module>@top", f"image_{image}@{image}", "pace:burn")
+            right = sum(s.count for s in stacks if stack_matches(s, want))
+            t.claim(250 <= right <= 650, f"{target.python}: image {image} has its 500 ms (250 to 650 samples)", right)
+        mixed = [s.raw for s in stacks if len({n for n in names(s) if n.startswith("image_")}) > 1]
+        t.claim(not mixed, f"{target.python}: no stack mixes images", mixed[:3])
+
+
+def test_thread_churn(t):
+    """hundreds of short threads"""
+    targets = [t.start(python, "threadchurn.py", 8) for python in one_per_minor(t.pythons)]
+    recording = t.record("-r", "1khz", "-d", 6)
+    for target in targets:
+        target.finish()
+        stacks = recording.stacks(target.pid)
+        brief = [s for s in stacks if "brief" in names(s) and s.status == "exact"]
+        wrong = [s.raw for s in brief if names(s)[:4] != (*BOOTSTRAP, "brief")]
+        count = sum(s.count for s in brief)
+        t.claim(int(target.value("threads")) >= 200 and count >= 200 and not wrong,
+                f"{target.python}: {target.value('threads')} threads, every stack of {count} starts at the bootstrap",
+                wrong[:3])
+        flagged = sum(s.count for s in stacks if s.flagged)
+        t.claim(flagged <= max(3, 0.005 * count), f"{target.python}: {flagged} flagged, at most 0.5 %",
+                [s.raw[:300] for s in stacks if s.flagged][:4])
+
+
+def test_daemons_at_shutdown(t):
+    """daemon threads that still run while the interpreter shuts down"""
+    recording = t.panopy_record("-r", "1khz")
+    time.sleep(1.5)
+    for _ in range(3):
+        targets = [t.start(python, "daemons.py", 0.8) for python in one_per_minor(t.pythons)]
+        for target in targets:
+            target.finish()
+    recording.interrupt().finish()
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    for target in targets:
+        stacks = [s for s in recording.stacks(target.pid) if "daemon_work" in names(s) and s.status == "exact"]
+        wrong = [s.raw for s in stacks if names(s)[:4] != (*BOOTSTRAP, "daemon_work")]
+        t.claim(stacks and not wrong, f"{target.python}: daemon threads' stacks are whole", wrong[:3])
+
+
+def test_children(t):
+    """-p follows children; --no-subprocesses does not; neither takes others"""
+    other = t.start(t.pythons[0], "shares.py", 600)
+    for python in one_per_minor(t.pythons):
+        target = t.start(python, "children.py", 8)
+        child = int(target.value("child"))
+        both = t.record("-r", "1khz", "-d", 1.5, "-p", target.pid)
+        only = t.record("-r", "1khz", "-d", 1.5, "-p", target.pid, "--no-subprocesses", folder="only")
+        pids, alone = {s.pid for s in both.stacks()}, {s.pid for s in only.stacks()}
+        t.claim(pids == {target.pid, child}, f"{python}: -p has the process and its child", pids)
+        t.claim(alone == {target.pid}, f"{python}: --no-subprocesses has the process only", alone, child)
+        named = {s.pid for s in both.stacks() if "in_child" in names(s)}
+        t.claim(named == {child}, f"{python}: in_child is the child's", named)
+        target.kill()
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    two = t.record("-d", 1, "-r", "1khz", "-p", f"{target.pid},{other.pid}", folder="two")
+    t.claim({s.pid for s in two.stacks()} == {target.pid, other.pid}, "-p A,B has both and no other")
+
+
+def test_child_started_later(t):
+    """a child that a selected process starts during the recording is followed"""
+    target = t.start(t.pythons[-1], "execs.py", 6)
+    parent = subprocess.Popen(["sh", "-c", "sleep 2; " + " ".join(t.pythons[0].argv("brief.py")) + "; sleep 1"])
+    recording = t.panopy_record("-r", "1khz", "-d", 4, "-p", f"{target.pid},{parent.pid}").finish()
+    parent.wait()
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    brief = [s for s in recording.stacks() if "short_life" in names(s)]
+    t.claim(brief, "the shell's Python child is there", [s.raw for s in recording.stacks()][:5])
+
+
+def test_sleeper(t):
+    """a sleeping process is no error"""
+    target = t.start(t.pythons[-1], "sleeper.py", 600)
+    recording = t.record("-d", 1, "-p", target.pid)
+    t.claim(recording.summary().process(target.pid) is not None, "the summary names it")
+
+
+def test_late_libpython(t):
+    """a process that maps libpython long after its start"""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    libraries = [(python, library_of(python)) for python in t.pythons if not python.root]
+    libraries = [(python, library) for python, library in libraries if library]
+    if not compiler or not libraries:
+        t.skip("needs a C compiler and a Python with a shared libpython")
+    program = os.path.join(t.directory, "late_python")
+    subprocess.run([compiler, "-o", program, os.path.join(TARGETS, "late_python.c"), "-ldl"], check=True)
+    text = "import time\ndef late_work():\n  while time.thread_time() < 0.8: pass\nlate_work()\n"
+    recording = t.panopy_record("-r", "1khz", "-d", 8)
+    time.sleep(1)
+    started = [(python, subprocess.Popen([program, library, "1.5", text], stdout=subprocess.DEVNULL,
+                                         env={**os.environ, "PYTHONHOME": prefix_of(python)}))
+               for python, library in libraries]
+    for _, process in started:
+        t.at_end(process.kill)
+    recording.finish()
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    for python, process in started:
+        stacks = [s for s in recording.stacks(process.pid) if names(s) == ("<module>", "late_work")]
+        count = sum(s.count for s in stacks)
+        t.claim(count >= 500, f"{python}: found after it mapped its library ({count} samples)",
+                [s.raw for s in recording.stacks(process.pid)][:3])
+
+
+def ask(python, expression):
+    code = f"import os, sys, sysconfig; print({expression})"
+    return subprocess.run([python.command, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def prefix_of(python):
+    return ask(python, "sys.base_prefix")
+
+
+def library_of(python):
+    path = ask(python, "os.path.join(sysconfig.get_config_var('LIBDIR') or '', "
+                       "sysconfig.get_config_var('INSTSONAME') or sysconfig.get_config_var('LDLIBRARY') or '')")
+    return path if ".so" in path and os.path.isfile(path) else None
+
+
+def test_pid_reuse(t):
+    """two processes that had one pid in turn are not mixed"""
+    path = "/proc/sys/kernel/ns_last_pid"
+    if not os.access(path, os.W_OK):
+        t.skip(f"{path} cannot be written")
+    recording = t.panopy_record("-r", "1khz")
+    time.sleep(1.5)
+    first = t.start(t.pythons[0], "execs.py", 2)
+    first.kill()
+    pid = first.pid
+    second = None
+    for _ in range(200):
+        with open(path, "w") as last:
+            last.write(str(pid - 1))
+        second = t.start(t.pythons[-1], "brief.py", wait=False)
+        if second.pid == pid:
+            break
+        second.finish()
+    second.finish()
+    recording.interrupt().finish()
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    if second.pid != pid:
+        t.skip("the kernel did not hand the pid out again")
+    stacks = recording.stacks(pid)
+    known = [s for s in stacks if "short_life" in names(s)]
+    want = patterns(BRIEF, "<module>@top", "short_life@burn", "pace:burn")
+    t.claim(sum(s.count for s in known if stack_matches(s, want)) >= 60, "the second process is named as itself",
+            [s.raw for s in stacks][:5])
+    entries = [p for p in recording.summary().data["processes"] if p["pid"] == pid]
+    t.claim(len(entries) == 2, "the summary has two processes of that pid", entries)

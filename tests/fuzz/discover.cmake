@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+panopy_fuzz_test(proc_maps_fuzz SOURCES proc_maps_fuzz.c STAGES base discover)

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code objects made and dropped as fast as Python can, at one address under different names. The body
+of churn_N calls mark_N and nothing else: churn_5 above mark_9 is a wrong name."""
+import types
+
+import pace
+
+END = pace.deadline()
+KINDS = 64
+
+
+def template():
+    return mark_000()  # noqa: F821
+
+
+def make_mark(number):
+    source = f"def mark_{number:03}():\n    x = 0\n    for i in range(30):\n        x += i\n    return x\n"
+    names = {}
+    exec(compile(source, "marks.py", "exec"), names)
+    return names[f"mark_{number:03}"]
+
+
+marks = {f"mark_{number:03}": make_mark(number) for number in range(KINDS)}
+base = template.__code__
+
+
+def churn():
+    number = 0
+    while pace.running(END):
+        for _ in range(100):
+            number = (number * 5 + 1) % KINDS
+            name = "churn_%03d" % number
+            code = base.replace(co_name=name, co_qualname=name, co_names=("mark_%03d" % number,))
+            types.FunctionType(code, marks)()
+            del code
+
+
+pace.ready()
+churn()
+pace.done()

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ends as it is told: status.py echo|exit N|kill N|wait SECONDS."""
+import os
+import sys
+import time
+
+import pace
+
+
+def busy():
+    pace.burn(0.3)
+
+
+what = sys.argv[1]
+busy()
+if what == "echo":
+    sys.stdout.write(sys.stdin.read().upper())
+    sys.stderr.write("to stderr\n")
+elif what == "exit":
+    sys.exit(int(sys.argv[2]))
+elif what == "kill":
+    os.kill(os.getpid(), int(sys.argv[2]))
+elif what == "ids":
+    print(os.getuid(), os.getgid())
+elif what == "wait":
+    end = time.monotonic() + float(sys.argv[2])
+    while time.monotonic() < end:
+        pace.burn(0.01)
+    with open(sys.argv[3], "w") as out:
+        out.write("finished\n")

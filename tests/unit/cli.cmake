@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+set(user ${CMAKE_SOURCE_DIR}/user)
+panopy_unit_test(base_text_test SOURCES base_text_test.c STAGES base)
+panopy_unit_test(cli_options_test
+    SOURCES cli_options_test.c ${user}/options.c ${user}/options_table.c ${user}/options_value.c ${user}/options_help.c
+    STAGES base)
+panopy_unit_test(cli_report_test
+    SOURCES cli_report_test.c ${user}/ps_table.c ${user}/doctor_report.c ${user}/progress.c
+        ${user}/kernel/features.c ${user}/kernel/host_probes.c ${user}/kernel/bpf_probes.c ${user}/kernel/perf_probes.c
+    STAGES base discover runtime
+    LIBS panopy::json_c)
+panopy_unit_test(export_summary_test
+    SOURCES export_summary_test.c
+    STAGES base discover runtime symbolize aggregate export)

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "discover/process_table.h"
+
+static char root[] = "/tmp/panopy-proc-XXXXXX";
+
+static void write_entry(int pid, const char *name, const char *text, size_t sz)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%d", root, pid);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/%d/%s", root, pid, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(text, 1, sz, file), sz);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* A process of this fake /proc. */
+static void make_process(int pid, const char *comm, unsigned int start_ticks)
+{
+	char text[512], path[128];
+	int sz = snprintf(text, sizeof(text),
+			  "%d (%s) S 7 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 %u 99 88\n", pid, comm,
+			  start_ticks);
+
+	write_entry(pid, "stat", text, (size_t)sz);
+	sz = snprintf(text, sizeof(text),
+		      "Name:\tx\nTgid:\t%d\nPPid:\t7\nUid:\t1000\t0\t0\t0\nGroups:\t1 2\nNSpid:\t%d\t31\t2\n",
+		      pid, pid);
+	write_entry(pid, "status", text, (size_t)sz);
+	write_entry(pid, "cmdline", "python3\0x.py\0", 13);
+	snprintf(path, sizeof(path), "%s/%d/exe", root, pid);
+	unlink(path);
+	assert_int_equal(symlink("/usr/bin/python3.11", path), 0);
+}
+
+static void remove_process(int pid)
+{
+	static const char *const names[] = {"stat", "status", "cmdline", "exe"};
+	char path[128];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%d/%s", root, pid, names[i]);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/%d", root, pid);
+	rmdir(path);
+}
+
+static int set_up(void **state)
+{
+	return mkdtemp(root) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	return rmdir(root);
+}
+
+static void test_what_proc_says(void **state)
+{
+	struct process_table *table;
+	struct process *process;
+
+	make_process(500, "python3", 1234);
+	assert_int_equal(process_table_new_at(&table, 10, root), 0);
+	assert_int_equal(process_table_add(table, 500, &process), 0);
+	assert_int_equal(process->pid, 500);
+	assert_int_equal(process->ns_pid, 2);
+	assert_int_equal(process->parent_pid, 7);
+	assert_int_equal(process->uid, 1000);
+	assert_true(process->start_boottime_ns == 1234 * (1000000000ULL / (u64)sysconf(_SC_CLK_TCK)));
+	assert_string_equal(process->comm, "python3");
+	assert_string_equal(process->command, "python3 x.py");
+	assert_string_equal(process->exe, "/usr/bin/python3.11");
+	assert_false(process->ended);
+	assert_ptr_equal(process_table_find(table, 500), process);
+	assert_ptr_equal(process_table_at(table, process->id), process);
+	assert_null(process_table_find(table, 501));
+	assert_null(process_table_at(table, 1));
+	assert_int_equal(process_table_add(table, 501, &process), -ESRCH);
+	process_table_free(table);
+	remove_process(500);
+}
+
+static void test_names_that_look_like_fields(void **state)
+{
+	static const struct {
+		const char *comm;
+		const char *expected;
+	} cases[] = {
+		{"a) S 1 2 3 (b", "a) S 1 2 3 (b"},
+		{") R 9 9 9 9", ") R 9 9 9 9"},
+		{"", ""},
+		{"line\nbreak", "line\nbreak"},
+		{"a name that is far longer than fits", "a name that is "},
+	};
+	struct process_table *table;
+	struct process *process;
+
+	assert_int_equal(process_table_new_at(&table, 10, root), 0);
+	for (int i = 0; i < (int)(sizeof(cases) / sizeof(cases[0])); i++) {
+		make_process(600 + i, cases[i].comm, 77);
+		assert_int_equal(process_table_add(table, 600 + i, &process), 0);
+		assert_string_equal(process->comm, cases[i].expected);
+		assert_true(process->start_boottime_ns == 77 * (1000000000ULL / (u64)sysconf(_SC_CLK_TCK)));
+		remove_process(600 + i);
+	}
+	process_table_free(table);
+}
+
+static void test_reused_pid_is_another_process(void **state)
+{
+	struct process *first, *again, *second;
+	struct process_table *table;
+
+	make_process(500, "old", 100);
+	assert_int_equal(process_table_new_at(&table, 10, root), 0);
+	assert_int_equal(process_table_add(table, 500, &first), 0);
+	/* What the kernel says more exactly does not make it another one. */
+	first->start_boottime_ns += 12345;
+	assert_int_equal(process_table_add(table, 500, &again), 0);
+	assert_ptr_equal(first, again);
+	assert_int_equal(process_table_count(table), 1);
+	make_process(500, "new", 101);
+	assert_int_equal(process_table_refresh(table, first), -ESRCH);
+	assert_string_equal(first->comm, "old");
+	assert_int_equal(process_table_add(table, 500, &second), 0);
+	assert_ptr_not_equal(first, second);
+	assert_true(first->ended);
+	assert_false(second->ended);
+	assert_string_equal(first->comm, "old");
+	assert_string_equal(second->comm, "new");
+	assert_ptr_equal(process_table_find(table, 500), second);
+	assert_int_equal(process_table_count(table), 2);
+	process_table_end(table, second);
+	process_table_end(table, second);
+	assert_null(process_table_find(table, 500));
+	assert_ptr_equal(process_table_at(table, 1), second);
+	process_table_free(table);
+	remove_process(500);
+}
+
+static void test_child_that_is_gone(void **state)
+{
+	char comm[LIMIT_COMM_SZ];
+	struct process *parent, *child, *stale;
+	struct process_table *table;
+
+	memset(comm, 'c', sizeof(comm)); /* not terminated */
+	make_process(500, "parent", 100);
+	make_process(501, "stale", 100);
+	assert_int_equal(process_table_new_at(&table, 3, root), 0);
+	assert_int_equal(process_table_add(table, 500, &parent), 0);
+	assert_int_equal(process_table_add(table, 501, &stale), 0);
+	assert_int_equal(process_table_add_gone(table, 501, parent, comm, 12345, &child), 0);
+	assert_true(stale->ended);
+	assert_int_equal(child->pid, 501);
+	assert_int_equal(child->parent_pid, 500);
+	assert_int_equal(child->uid, 1000);
+	assert_int_equal(child->start_boottime_ns, 12345);
+	assert_int_equal(strlen(child->comm), LIMIT_COMM_SZ - 1);
+	assert_string_equal(child->command, parent->command);
+	assert_ptr_equal(process_table_find(table, 501), child);
+	assert_int_equal(process_table_add_gone(table, 502, parent, comm, 1, &child), -ENOSPC);
+	process_table_free(table);
+	remove_process(500);
+	remove_process(501);
+}
+
+static void test_exec_changes_the_names(void **state)
+{
+	struct process_table *table;
+	struct process *process;
+
+	make_process(500, "sh", 100);
+	assert_int_equal(process_table_new_at(&table, 10, root), 0);
+	assert_int_equal(process_table_add(table, 500, &process), 0);
+	make_process(500, "python3", 100);
+	write_entry(500, "cmdline", "other\0", 6);
+	assert_int_equal(process_table_refresh(table, process), 0);
+	assert_string_equal(process->comm, "python3");
+	assert_string_equal(process->command, "other");
+	write_entry(500, "cmdline", "", 0);
+	assert_int_equal(process_table_refresh(table, process), 0);
+	assert_string_equal(process->command, "[python3]");
+	process_table_free(table);
+	remove_process(500);
+}
+
+static void test_bounded(void **state)
+{
+	struct process_table *table;
+	struct process *process = NULL;
+
+	assert_int_equal(process_table_new_at(&table, 200, root), 0);
+	for (int pid = 1; pid <= 200; pid++) {
+		make_process(pid, "p", 1);
+		assert_int_equal(process_table_add(table, pid, &process), 0);
+		assert_int_equal(process->id, pid - 1);
+		remove_process(pid);
+	}
+	make_process(201, "p", 1);
+	process = NULL;
+	assert_int_equal(process_table_add(table, 201, &process), -ENOSPC);
+	assert_null(process);
+	assert_int_equal(process_table_find(table, 150)->pid, 150);
+	process_table_free(table);
+	remove_process(201);
+}
+
+static void test_broken_stat(void **state)
+{
+	static const char *const texts[] = {"",
+					    "500",
+					    "500 (x",
+					    "500 )x( S 1",
+					    "500 (x) S 1 2 3",
+					    "500 (x)S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 5 99"};
+	struct process_table *table;
+	struct process *process;
+
+	assert_int_equal(process_table_new_at(&table, 10, root), 0);
+	make_process(500, "x", 1);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		write_entry(500, "stat", texts[i], strlen(texts[i]));
+		assert_int_equal(process_table_add(table, 500, &process), -EINVAL);
+	}
+	assert_int_equal(process_table_count(table), 0);
+	process_table_free(table);
+	remove_process(500);
+}
+
+static void test_real_proc(void **state)
+{
+	struct process_table *table;
+	struct process *process;
+
+	assert_int_equal(process_table_new(&table, 10), 0);
+	assert_int_equal(process_table_add(table, getpid(), &process), 0);
+	assert_int_equal(process->parent_pid, getppid());
+	assert_int_equal(process->uid, getuid());
+	assert_int_equal(process->ns_pid, getpid());
+	assert_true(process->cpu_start_ns > 0);
+	assert_non_null(strstr(process->command, "process_table"));
+	process_table_free(table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_proc_says),
+		cmocka_unit_test(test_names_that_look_like_fields),
+		cmocka_unit_test(test_reused_pid_is_another_process),
+		cmocka_unit_test(test_child_that_is_gone),
+		cmocka_unit_test(test_exec_changes_the_names),
+		cmocka_unit_test(test_bounded),
+		cmocka_unit_test(test_broken_stat),
+		cmocka_unit_test(test_real_proc),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: Apache-2.0
+# One module, without the stage's libbpf.
+panopy_unit_test(kernel_cpu_list_test SOURCES kernel_cpu_list_test.c ${CMAKE_SOURCE_DIR}/user/kernel/cpu_list.c)

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "../fuzz/offsets_fixture.h"
+#include "runtime/layout_select.h"
+#include "shared_limits.h"
+
+static bool is_debug(const struct layout_row *row)
+{
+	return row->layout.traits & PY_TRAIT_DEBUG;
+}
+
+static void test_every_row_selects_itself(void **state)
+{
+	const struct debug_offsets_format *format;
+	const struct layout_row *row;
+	u8 bytes[DEBUG_OFFSETS_MAX_SZ];
+
+	for (size_t n = 0; fixture_at(n, &format, &row); n++) {
+		struct debug_offsets offsets;
+		struct py_layout layout;
+
+		fixture_table(format, row, bytes);
+		assert_int_equal(
+			layout_select_by_offsets(bytes, sizeof(bytes), is_debug(row), &offsets, &layout),
+			PY_REFUSAL_NONE);
+		assert_true(layout_is_valid(&layout));
+		assert_int_equal(layout.version, format->minor << 16 | 0x01f0);
+		assert_int_equal(layout.traits, row->layout.traits);
+		assert_int_equal(layout.tstate_datastack_top, row->layout.tstate_datastack_top);
+		assert_int_equal(layout.code_version, row->layout.code_version);
+		assert_int_equal(layout.interp_code_proof, row->layout.interp_code_proof);
+		assert_true(layout.tstate_sz >= layout.tstate_datastack_top + 8);
+		assert_true(layout.frame_sz > layout.frame_owner &&
+			    layout.frame_sz >= layout.frame_instr + 8);
+		assert_true(layout.code_sz >= layout.code_linetable + 8);
+	}
+}
+
+static void test_tables_without_offsets(void **state)
+{
+	struct py_layout layout;
+
+	assert_int_equal(layout_select_by_version(0x030b02f0, false, &layout), PY_REFUSAL_NONE);
+	assert_int_equal(layout.version, 0x030b02f0);
+	assert_true(layout_is_valid(&layout));
+	assert_int_equal(layout.traits, PY_TRAIT_CFRAME | PY_TRAIT_PREV_INSTR | PY_TRAIT_IS_ENTRY);
+	assert_true(layout.runtime_gilstate_current != 0);
+	assert_int_equal(layout_select_by_version(0x030c01f0, true, &layout), PY_REFUSAL_NONE);
+	assert_int_equal(layout.traits, PY_TRAIT_CFRAME | PY_TRAIT_PREV_INSTR | PY_TRAIT_OWNER_ENTRY |
+						PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION |
+						PY_TRAIT_DEBUG);
+	assert_int_equal(layout.owner_entry, 3);
+	assert_int_equal(layout_select_by_version(0x030a0df0, false, &layout), PY_REFUSAL_VERSION_TOO_OLD);
+	assert_int_equal(layout_select_by_version(0x03100000, false, &layout), PY_REFUSAL_VERSION_UNKNOWN);
+	assert_int_equal(layout_select_by_version(0, false, &layout), PY_REFUSAL_VERSION_UNKNOWN);
+	assert_int_equal(layout_select_by_version(0x030d00f0, false, &layout), PY_REFUSAL_OFFSETS_INVALID);
+}
+
+static enum py_refusal select_with(const struct debug_offsets_format *format, const struct layout_row *row,
+				   int value, u64 changed, struct py_layout *ret_layout)
+{
+	u8 bytes[DEBUG_OFFSETS_MAX_SZ];
+	struct debug_offsets offsets;
+
+	fixture_table(format, row, bytes);
+	put_u64(bytes, format->positions[value], changed);
+	return layout_select_by_offsets(bytes, sizeof(bytes), is_debug(row), &offsets, ret_layout);
+}
+
+static void test_a_build_of_other_sizes_is_refused(void **state)
+{
+	const struct debug_offsets_format *format;
+	const struct layout_row *row;
+	struct py_layout layout;
+
+	for (size_t n = 0; fixture_at(n, &format, &row); n++) {
+		assert_int_equal(select_with(format, row, DEBUG_OFFSET_TSTATE_SZ, row->tstate_struct_sz + 128,
+					     &layout),
+				 PY_REFUSAL_LAYOUT_UNKNOWN);
+		assert_int_equal(
+			select_with(format, row, DEBUG_OFFSET_FRAME_SZ, row->frame_struct_sz + 8, &layout),
+			PY_REFUSAL_LAYOUT_UNKNOWN);
+		assert_int_equal(
+			select_with(format, row, DEBUG_OFFSET_CODE_SZ, row->code_struct_sz + 8, &layout),
+			PY_REFUSAL_LAYOUT_UNKNOWN);
+		/* Sound by itself, but not what this build has. */
+		assert_int_equal(select_with(format, row, DEBUG_OFFSET_FRAME_OWNER,
+					     row->layout.frame_owner + 1, &layout),
+				 PY_REFUSAL_LAYOUT_UNKNOWN);
+		assert_int_equal(select_with(format, row, DEBUG_OFFSET_FRAME_SZ, 8, &layout),
+				 PY_REFUSAL_OFFSETS_INVALID);
+	}
+}
+
+static void test_final_releases_may_append_to_the_thread_state(void **state)
+{
+	const struct debug_offsets_format *format;
+	const struct layout_row *row;
+	u8 bytes[DEBUG_OFFSETS_MAX_SZ];
+	struct debug_offsets offsets;
+	struct py_layout layout;
+
+	for (size_t n = 0; fixture_at(n, &format, &row); n++) {
+		fixture_table(format, row, bytes);
+		put_u64(bytes, format->positions[DEBUG_OFFSET_TSTATE_SZ], row->tstate_struct_sz + 16);
+		assert_int_equal(
+			layout_select_by_offsets(bytes, sizeof(bytes), is_debug(row), &offsets, &layout),
+			PY_REFUSAL_NONE);
+		assert_int_equal(layout.tstate_datastack_top, row->layout.tstate_datastack_top);
+		assert_false(layout.traits & PY_TRAIT_PROOF_NEXT_VERSION);
+		put_u64(bytes, 8, (u64)format->minor << 16 | 0x00c1); /* a release candidate */
+		assert_int_equal(
+			layout_select_by_offsets(bytes, sizeof(bytes), is_debug(row), &offsets, &layout),
+			PY_REFUSAL_LAYOUT_UNKNOWN);
+	}
+}
+
+static void test_another_interpreter_state_costs_only_its_proof(void **state)
+{
+	const struct debug_offsets_format *format;
+	const struct layout_row *row;
+	struct py_layout layout;
+
+	for (size_t n = 0; fixture_at(n, &format, &row); n++) {
+		assert_int_equal(select_with(format, row, DEBUG_OFFSET_INTERP_SZ,
+					     row->interp_struct_sz + 4096, &layout),
+				 PY_REFUSAL_NONE);
+		assert_false(layout.traits & PY_TRAIT_PROOF_NEXT_VERSION);
+		if (format->minor == 0x030d)
+			assert_int_equal(layout.interp_code_proof, 0);
+		else /* the target's own table tells where it is */
+			assert_true(layout.traits & PY_TRAIT_PROOF_GENERATION);
+		assert_true(layout.traits & PY_TRAIT_CODE_VERSION);
+	}
+}
+
+static void test_versions_and_flavours_are_named(void **state)
+{
+	const struct debug_offsets_format *format;
+	const struct layout_row *row;
+	u8 bytes[DEBUG_OFFSETS_MAX_SZ];
+	struct debug_offsets offsets;
+	struct py_layout layout;
+
+	assert_true(fixture_at(0, &format, &row));
+	fixture_table(format, row, bytes);
+	put_u64(bytes, 16, 1);
+	assert_int_equal(layout_select_by_offsets(bytes, sizeof(bytes), false, &offsets, &layout),
+			 PY_REFUSAL_FREE_THREADED);
+	assert_true(offsets.free_threaded);
+	put_u64(bytes, 8, 0x031000a1);
+	assert_int_equal(layout_select_by_offsets(bytes, sizeof(bytes), false, &offsets, &layout),
+			 PY_REFUSAL_VERSION_UNKNOWN);
+	assert_int_equal(offsets.version, 0x031000a1);
+	put_u64(bytes, 8, 0x030a00f0);
+	assert_int_equal(layout_select_by_offsets(bytes, sizeof(bytes), false, &offsets, &layout),
+			 PY_REFUSAL_VERSION_TOO_OLD);
+	bytes[0] = 'X';
+	assert_int_equal(layout_select_by_offsets(bytes, sizeof(bytes), false, &offsets, &layout),
+			 PY_REFUSAL_OFFSETS_INVALID);
+}
+
+static void test_every_refusal_has_its_own_words(void **state)
+{
+	for (int i = 0; i < PY_REFUSAL_COUNT; i++) {
+		assert_non_null(py_refusal_name(i));
+		assert_non_null(py_refusal_text(i));
+		for (int j = 0; j < i; j++) {
+			assert_string_not_equal(py_refusal_name(i), py_refusal_name(j));
+			assert_string_not_equal(py_refusal_text(i), py_refusal_text(j));
+		}
+	}
+	assert_string_equal(py_refusal_name(PY_REFUSAL_COUNT), "unknown");
+	assert_string_equal(py_refusal_text((enum py_refusal) - 1), "unknown");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_row_selects_itself),
+		cmocka_unit_test(test_tables_without_offsets),
+		cmocka_unit_test(test_a_build_of_other_sizes_is_refused),
+		cmocka_unit_test(test_final_releases_may_append_to_the_thread_state),
+		cmocka_unit_test(test_another_interpreter_state_costs_only_its_proof),
+		cmocka_unit_test(test_versions_and_flavours_are_named),
+		cmocka_unit_test(test_every_refusal_has_its_own_words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
