@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion for panopy; written by `panopy --bash-completion`.
+# shellcheck shell=bash
+
+_panopy()
+{
+    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command= i
+
+    COMPREPLY=()
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        --)
+            declare -F _command_offset >/dev/null && _command_offset $((i + 1))
+            return
+            ;;
+        record) command=${command:-record} ;;
+        ps) command=${command:-ps} ;;
+        doctor) command=${command:-doctor} ;;
+        esac
+    done
+
+    case $prev in
+    -p | --pid)
+        mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur")
+        return
+        ;;
+    -d | --duration)
+        COMPREPLY=()
+        return
+        ;;
+    -r | --rate)
+        COMPREPLY=()
+        return
+        ;;
+    -o | --output)
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        return
+        ;;
+    --per)
+        mapfile -t COMPREPLY < <(compgen -W "process thread none" -- "$cur")
+        return
+        ;;
+    --summary)
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+        return
+        ;;
+    --color)
+        mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$cur")
+        return
+        ;;
+    esac
+
+    case $command in
+    record) mapfile -t COMPREPLY < <(compgen -W "--pid --duration --rate --output --per --full-paths --no-lines --no-subprocesses --summary --strict --quiet --verbose --color --help" -- "$cur") ;;
+    ps) mapfile -t COMPREPLY < <(compgen -W "--json --quiet --verbose --color --help" -- "$cur") ;;
+    doctor) mapfile -t COMPREPLY < <(compgen -W "--json --quiet --verbose --color --help" -- "$cur") ;;
+    *) mapfile -t COMPREPLY < <(compgen -W "record ps doctor --help --version --bash-completion" -- "$cur") ;;
+    esac
+}
+
+complete -F _panopy panopy
