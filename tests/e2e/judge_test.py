@@ -2,7 +2,10 @@
 """Proves what the end-to-end tests judge with: right profiles pass and planted faults are caught."""
 import os
 import random
+import signal
+import subprocess
 import sys
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -43,6 +46,29 @@ class Folded(unittest.TestCase):
         for line in ("py (1);f (a.py:1)", "py (1);f (a.py:1) 0", "py;f (a.py:1) 1", "py (1);f 1", "py (1);f (a.py:1) -1"):
             with self.assertRaises(ValueError, msg=line):
                 folded.parse_line(line)
+
+
+class Stall(unittest.TestCase):
+    """A stopped process is to its StallWatch what a paused host is."""
+    CODE = ("import sys; sys.path.insert(0, sys.argv[1]); from lib import stall; w = stall.StallWatch(); "
+            "print('go', flush=True); sys.stdin.readline(); print(w.verdict())")
+
+    def verdict_after(self, stopped):
+        here = os.path.dirname(os.path.abspath(__file__))
+        with subprocess.Popen([sys.executable, "-B", "-c", self.CODE, here], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE, text=True) as process:
+            process.stdout.readline()
+            if stopped:
+                process.send_signal(signal.SIGSTOP)
+                time.sleep(0.8)
+                process.send_signal(signal.SIGCONT)
+            return process.communicate("\n")[0].strip()
+
+    def test_stall(self):
+        self.assertIn("stood still", self.verdict_after(True))
+
+    def test_none(self):
+        self.assertNotIn("stood still", self.verdict_after(False))
 
 
 class Stats(unittest.TestCase):

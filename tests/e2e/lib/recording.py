@@ -8,6 +8,8 @@ import time
 
 from . import folded
 
+SHOWN_LINES = 16  # of standard error, at both ends
+
 
 class Summary:
     """The JSON of --summary, by the keys that docs/summary.md names."""
@@ -84,8 +86,11 @@ class Recording:
             return Summary(json.load(file))
 
     def explain(self):
+        lines = self.errors.split("\n")
+        if len(lines) > 2 * SHOWN_LINES:
+            lines[SHOWN_LINES:-SHOWN_LINES] = ["..."]
         return [f"command: {' '.join(self.argv)}", f"exit status: {self.status}",
-                *(f"stderr: {line}" for line in self.errors.split("\n")[-12:])]
+                *(f"stderr: {line}" for line in lines)]
 
     def close(self):
         if self.process.poll() is None:

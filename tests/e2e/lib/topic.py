@@ -7,7 +7,7 @@ import signal
 import tempfile
 import time
 
-from . import recording
+from . import recording, stall
 
 
 class Skip(Exception):
@@ -94,7 +94,18 @@ class Topic:
 
 
 def run_test(function, panopy, pythons, out=print):
-    """(claims, failures, why skipped or None) of one test function."""
+    """(claims, failures, why skipped or None) of one test function. One that failed while the host stood still
+    is run once more, and says so."""
+    watch = stall.StallWatch()
+    result = run_once(function, panopy, pythons, out)
+    stalled = watch.verdict()
+    if not stalled or not result[1]:
+        return result
+    out(f"  AGAIN: {stalled}")
+    return run_once(function, panopy, pythons, out)
+
+
+def run_once(function, panopy, pythons, out):
     topic = Topic(function.__name__, panopy, pythons, out)
     started = time.monotonic()
     out(f"{function.__module__}.{function.__name__}: {(function.__doc__ or '').strip()}")
