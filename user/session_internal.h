@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a recording is made of; for session.c (the flows and the loop) and session_build.c (building and
- * tearing down) only.
+/* What a recording is made of; for session.c (the loop), session_samples.c (from records to the profile)
+ * and session_build.c (building and tearing down) only.
  */
 #ifndef PANOPY_SESSION_INTERNAL_H
 #define PANOPY_SESSION_INTERNAL_H
@@ -50,5 +50,10 @@ struct session {
 	u64 second_ns; /* the last time the once-a-second work was done */
 	u64 losses[SUMMARY_LOSS_COUNT];
 };
+
+/* Takes in one record of a sample ring, `sz` bytes as it came. */
+void session_on_record(struct session *session, const void *data, size_t sz);
+/* Once every ring was read: what refers to a stack that is still not known is lost. */
+void session_settle_repeats(struct session *session);
 
 #endif
