@@ -79,6 +79,8 @@ static void frames_come_leaf_first(void **ret_state)
 	put_stack(state, 50);
 	assert_int_equal(complete(state, top(50)), 0);
 	assert_int_equal(state->cnt, 50);
+	assert_int_equal(stack_completer_stats(state->completer)->misses, 1);
+	assert_int_equal(stack_completer_stats(state->completer)->frames_read, 50);
 	for (size_t i = 0; i < 50; i++) {
 		assert_int_equal(state->frames[i].code, CODE + (49 - i) * 256);
 		assert_int_equal(state->frames[i].instr_off, 6);

@@ -24,6 +24,7 @@ enum {
 struct stack_completer {
 	struct py_frame *frames;
 	size_t max_frames;
+	struct stack_stats stats;
 	remote_addr_t window_addr;
 	size_t window_sz; /* 0: nothing read yet */
 	u8 window[WINDOW_SZ];
@@ -58,6 +59,11 @@ void stack_completer_free(struct stack_completer *completer)
 		return;
 	free(completer->frames);
 	free(completer);
+}
+
+const struct stack_stats *stack_completer_stats(const struct stack_completer *completer)
+{
+	return &completer->stats;
 }
 
 static bool window_holds(const struct stack_completer *completer, remote_addr_t addr, size_t sz)
@@ -149,5 +155,7 @@ int stack_complete(struct stack_completer *completer, struct remote_mem *mem, co
 	}
 	*ret_frames = completer->frames;
 	*ret_cnt = cnt;
+	completer->stats.misses++;
+	completer->stats.frames_read += cnt;
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include "base/remote_mem.h"
 #include "py_layout.h"
 #include "sample.h"
+#include "stack/stack_stats.h"
 
 struct stack_completer;
 
@@ -23,5 +24,7 @@ void stack_completer_free(struct stack_completer *completer);
  * On failure *ret_frames and *ret_cnt are untouched. */
 int stack_complete(struct stack_completer *completer, struct remote_mem *mem, const struct py_layout *layout,
 		   remote_addr_t resume_frame, const struct py_frame **ret_frames, size_t *ret_cnt);
+
+const struct stack_stats *stack_completer_stats(const struct stack_completer *completer);
 
 #endif
