@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
 /* Counts the ticks that never came. The kernel skips a program while another one runs on the CPU, and
  * a busy host delivers timers late, both without a word; so each CPU remembers its last tick, and a gap
- * of n periods counts n-1 as not delivered. A gap with the same thread on both sides was that thread's,
- * and weighs in its sample. One with an idle CPU on either side is told apart: a host takes its time to
- * wake those, and no thread waited for it.
+ * of n periods counts n-1 as not delivered.
+ *
+ * Whose they were: all the thread's, if it was there before and after and its switch counts say that it
+ * never left the CPU in between; else as many as its CPU time grew by, for it may have slept through the
+ * rest (the timers of an idle CPU of a virtual machine come when its host likes). What the thread ran
+ * weighs in its sample. A gap with an idle CPU on either side is told apart: no thread waited for it.
  */
 #ifndef PANOPY_TICK_BPF_H
 #define PANOPY_TICK_BPF_H
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "config.bpf.h"
@@ -21,32 +25,56 @@ struct {
 	__type(value, struct cpu_tick);
 } last_ticks SEC(".maps");
 
+static __always_inline void tick_of(struct cpu_tick *tick, u64 now, u32 tid)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+	tick->time_ns = now;
+	tick->tid = tid;
+	if (!tid)
+		return;
+	tick->switch_cnt = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
+	tick->move_cnt = BPF_CORE_READ(task, se.nr_migrations);
+	tick->cpu_time_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
+}
+
+/* How many of the ticks that were missed since `last` the thread of `tick` ran through. */
+static __always_inline u64 tick_own(const struct cpu_tick *last, const struct cpu_tick *tick, u64 missed)
+{
+	u64 ran;
+
+	/* What it ran elsewhere had ticks there. */
+	if (tick->tid != last->tid || tick->move_cnt != last->move_cnt)
+		return 0;
+	if (tick->switch_cnt == last->switch_cnt)
+		return missed;
+	ran = (tick->cpu_time_ns - last->cpu_time_ns) / cfg_period_ns;
+	return ran < missed ? ran : missed;
+}
+
 /* Notes a tick of the CPU; returns how many that were due before it belong to the thread's sample. */
 static __always_inline u16 tick_account(u64 now, u32 tid)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	struct cpu_tick *last = bpf_map_lookup_elem(&last_ticks, &cpu);
-	u64 periods = 0;
-	u32 before;
+	struct cpu_tick tick = {};
+	u64 periods = 0, own = 0, idle = 0;
 
 	stat_add(BPF_STAT_TICKS, 1);
 	if (!last)
 		return 0;
+	tick_of(&tick, now, tid);
 	if (last->time_ns && now > last->time_ns)
 		periods = (now - last->time_ns + cfg_period_ns / 2) / cfg_period_ns;
-	before = last->tid;
-	last->time_ns = now;
-	last->tid = tid;
-	if (periods < 2)
-		return 0;
-	if (!tid || !before) {
-		stat_add(BPF_STAT_TICKS_NOT_DELIVERED_IDLE, periods - 1);
-		return 0;
+	if (periods > 1) {
+		own = tick_own(last, &tick, periods - 1);
+		if (tid == last->tid || !tid || !last->tid)
+			idle = periods - 1 - own;
+		stat_add(BPF_STAT_TICKS_NOT_DELIVERED_IDLE, idle);
+		stat_add(BPF_STAT_TICKS_NOT_DELIVERED, periods - 1 - idle);
 	}
-	stat_add(BPF_STAT_TICKS_NOT_DELIVERED, periods - 1);
-	if (tid != before)
-		return 0;
-	return periods > 0xffff ? 0xffff : periods - 1;
+	*last = tick;
+	return own > 0xffff ? 0xffff : own;
 }
 
 #endif

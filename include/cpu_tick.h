@@ -7,10 +7,13 @@
 
 struct cpu_tick {
 	u64 time_ns; /* CLOCK_MONOTONIC; 0 before the first. User space clears it when it opens a CPU's timer anew */
-	u32 tid; /* the thread that ran, 0: idle */
+	u32 tid;	/* the thread that ran, 0: idle */
+	u32 switch_cnt; /* how often it had left a CPU by then, modulo 2^32 */
+	u32 move_cnt;	/* likewise, from one CPU to another */
 	u32 reserved;
+	u64 cpu_time_ns; /* its CPU time by then, as of the scheduler's last look (at most a jiffy ago) */
 };
 
-SHARED_ASSERT_SIZE(struct cpu_tick, 16);
+SHARED_ASSERT_SIZE(struct cpu_tick, 32);
 
 #endif

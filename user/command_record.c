@@ -109,10 +109,10 @@ static int write_summary(const struct options *options, const struct summary *su
 	return err;
 }
 
-static bool has_profilable(const struct summary *summary)
+static bool has_process(const struct summary *summary, enum py_refusal refusal)
 {
 	for (size_t i = 0; i < summary->process_cnt; i++) {
-		if (summary->processes[i].refusal == PY_REFUSAL_NONE)
+		if (summary->processes[i].refusal == refusal)
 			return true;
 	}
 	return false;
@@ -122,7 +122,13 @@ static int verdict(const struct options *options, const struct summary *summary)
 {
 	double bad = summary_bad_percent(summary);
 
-	if (!has_profilable(summary)) {
+	if (!has_process(summary, PY_REFUSAL_NONE) && has_process(summary, PY_REFUSAL_NOT_PERMITTED)) {
+		log_error(LOG_TOPIC_MAIN,
+			  "panopy may look into none of the Python processes: run it as root or "
+			  "with CAP_SYS_PTRACE");
+		return EXIT_CODE_PRIVILEGE;
+	}
+	if (!has_process(summary, PY_REFUSAL_NONE)) {
 		log_error(LOG_TOPIC_MAIN,
 			  "no Python process that can be profiled was seen (`panopy ps` lists "
 			  "those there are and why)");

@@ -22,7 +22,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Digits with an optional fraction; *ret_end is the first character after them. */
+/* Digits, a fraction, or both; *ret_end is the first character after them. */
 static int decode_decimal(const char *text, u64 *ret_billionths, const char **ret_end)
 {
 	const char *p = text;
@@ -35,7 +35,7 @@ static int decode_decimal(const char *text, u64 *ret_billionths, const char **re
 			return -ERANGE;
 		whole = whole * 10 + (u64)(*p - '0');
 	}
-	if (p == text)
+	if (p == text && *p != '.')
 		return -EINVAL;
 	if (*p == '.') {
 		const char *first = ++p;

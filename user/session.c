@@ -112,7 +112,7 @@ static void every_second(struct session *session, u64 now)
 	if (now - session->second_ns < CLOCK_NS_PER_S)
 		return;
 	session->second_ns = now;
-	if (perf_timers_refresh(session->timers) > 0) {
+	if (perf_timers_refresh(session->timers, now) > 0) {
 		mapping_events_refresh(session->mappings);
 		session->rescan = true;
 	}

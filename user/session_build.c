@@ -161,7 +161,8 @@ static int check_pids(const struct session *session, const struct failure *failu
 			 "process %d runs no Python, nor does any child of it (`panopy ps` lists those that "
 			 "do)",
 			 (int)session->options->pids[0]);
-	*failure->exit_code = EXIT_CODE_NO_PYTHON;
+	*failure->exit_code = refused && refused->refusal == PY_REFUSAL_NOT_PERMITTED ? EXIT_CODE_PRIVILEGE
+										      : EXIT_CODE_NO_PYTHON;
 	return -ESRCH;
 }
 

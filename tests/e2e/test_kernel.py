@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What stays in the kernel, and what a bare host lacks."""
+import glob
 import json
 import os
 import shutil
@@ -68,3 +69,55 @@ def test_bare_host(t):
     recording = t.record("-r", "1khz", "-d", 1, "-p", target.pid,
                          prefix=("unshare", "-m", "sh", "-c", script, "sh"))
     t.claim(sum(s.count for s in recording.stacks(target.pid)) > 300, "the profile is whole")
+
+
+def hotplug_switch():
+    """The switch of a CPU that may leave, or None."""
+    for path in sorted(glob.glob("/sys/devices/system/cpu/cpu[0-9]*/online")):
+        if os.access(path, os.W_OK) and not path.endswith("/cpu0/online"):
+            return path
+    return None
+
+
+def write(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def pinned_weight(t, python, cpu, recording, seconds):
+    """Runs a target on that CPU alone; returns a function that gives (its CPU clock, its weight) afterwards."""
+    target = t.start(python, "loadavg.py", seconds, 0.5)
+    os.sched_setaffinity(target.pid, {cpu})
+    target.finish()
+
+    def result():
+        process = recording.summary().process(target.pid)
+        return float(target.value("cpu")), process["weight_ns"] / 1e9 if process else 0.0
+    return result
+
+
+def test_cpu_hotplug(t):
+    """a CPU that leaves and comes back is sampled again, also when it was away for a moment only"""
+    switch = hotplug_switch()
+    if not switch:
+        t.skip("no CPU of this machine can be taken offline")
+    cpu = int(switch.split("/")[-2][3:])
+    python = t.pythons[-1]
+    t.at_end(lambda: write(switch, "1"))
+    recording = t.panopy_record("-r", "1khz")
+    time.sleep(1.5)
+    write(switch, "0")
+    time.sleep(1.5)
+    write(switch, "1")
+    time.sleep(1.5)
+    back = pinned_weight(t, python, cpu, recording, 3)
+    write(switch, "0")
+    write(switch, "1")
+    time.sleep(2.5)
+    again = pinned_weight(t, python, cpu, recording, 3)
+    recording.interrupt().finish()
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    for result, what in ((back, "after it came back"), (again, "after it was away for a moment")):
+        clock, weight = result()
+        t.claim(clock > 0.5 and abs(weight - clock) <= 0.1 * clock,
+                f"{what}: {weight:.3f} s sampled on CPU {cpu}, {clock:.3f} s by the clock", recording.explain())

@@ -43,3 +43,16 @@ def test_capabilities(t):
     if recording.status == 0:
         t.claim(sum(s.count for s in recording.stacks(target.pid)) > 500, "and the profile is whole")
 
+
+
+def test_no_ptrace(t):
+    """root without CAP_SYS_PTRACE, as in many containers: status 3, and the capability is named"""
+    if not shutil.which("setpriv"):
+        t.skip("needs setpriv (util-linux)")
+    target = t.start(t.pythons[0], "shares.py", 600)
+    prefix = ("setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace", "--")
+    for select in ((), ("-p", target.pid)):
+        recording = t.panopy_record("-d", 1, *select, prefix=prefix, folder=f"record{len(select)}").finish()
+        t.claim(recording.status == 3, f"record {' '.join(map(str, select))}: status 3", recording.explain())
+        t.claim("CAP_SYS_PTRACE" in recording.errors.rstrip().split("\n")[-1], "CAP_SYS_PTRACE is named",
+                recording.explain())

@@ -256,7 +256,9 @@ static void test_rate(void **state)
 		{"khz", -EINVAL, 0},
 		{"-5", -EINVAL, 0},
 		{"1.", -EINVAL, 0},
-		{".5", -EINVAL, 0},
+		{".5", -ERANGE, 0},
+		{".5khz", 0, 2000000},
+		{".", -EINVAL, 0},
 		{"1e3", -EINVAL, 0},
 		{"99 hz", -EINVAL, 0},
 		{"0x10", -EINVAL, 0},
@@ -292,6 +294,8 @@ static void test_duration(void **state)
 		{"ten", -EINVAL, 0},	  {"10 s", -EINVAL, 0},
 		{"10y", -EINVAL, 0},	  {"-1", -EINVAL, 0},
 		{"1:30", -EINVAL, 0},	  {"inf", -EINVAL, 0},
+		{".3", 0, 300000000},	  {".", -EINVAL, 0},
+		{".s", -EINVAL, 0},	  {"", -EINVAL, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {

@@ -73,6 +73,15 @@ static int sideband_open(struct mapping_events *events, int cpu)
 	return epoll_ctl(events->epoll_fd, EPOLL_CTL_ADD, sideband->fd, &event) ? -errno : 0;
 }
 
+static void sideband_close(struct mapping_events *events, struct sideband *sideband)
+{
+	if (sideband->page)
+		munmap(sideband->page, (1 + DATA_PAGES) * events->page_sz);
+	if (sideband->fd > 0)
+		close(sideband->fd);
+	*sideband = (struct sideband){};
+}
+
 int mapping_events_open(struct mapping_events **ret_events)
 {
 	int cpu_cnt = libbpf_num_possible_cpus();
@@ -104,12 +113,8 @@ void mapping_events_close(struct mapping_events *events)
 {
 	if (!events)
 		return;
-	for (size_t cpu = 0; cpu < events->cpu_cnt; cpu++) {
-		if (events->cpus[cpu].page)
-			munmap(events->cpus[cpu].page, (1 + DATA_PAGES) * events->page_sz);
-		if (events->cpus[cpu].fd > 0)
-			close(events->cpus[cpu].fd);
-	}
+	for (size_t cpu = 0; cpu < events->cpu_cnt; cpu++)
+		sideband_close(events, &events->cpus[cpu]);
 	if (events->epoll_fd >= 0)
 		close(events->epoll_fd);
 	free(events->cpus);
@@ -121,8 +126,8 @@ int mapping_events_refresh(struct mapping_events *events)
 	int err = 0;
 
 	for (size_t cpu = 0; cpu < events->cpu_cnt && !err; cpu++) {
-		if (!events->cpus[cpu].page)
-			err = sideband_open(events, cpu);
+		sideband_close(events, &events->cpus[cpu]);
+		err = sideband_open(events, cpu);
 	}
 	return err;
 }

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "cpu_tick.h"
 #include "kernel/cpu_list.h"
 #include "kernel/perf_open.h"
@@ -21,7 +22,8 @@ enum { ONLINE_TEXT_SZ = 4096 };
 
 struct perf_timers {
 	struct perf_timers_config config;
-	int *fds; /* by CPU; -1: no timer */
+	int *fds;	/* by CPU; -1: no timer */
+	u64 *opened_ns; /* by CPU: when its timer was opened */
 	size_t cpu_cnt;
 	bool started;
 	char online[ONLINE_TEXT_SZ]; /* as last read */
@@ -36,8 +38,6 @@ static int timer_open(struct perf_timers *timers, int cpu)
 		.sample_period = timers->config.period_ns,
 		.disabled = 1,
 	};
-	u32 key = cpu;
-	struct cpu_tick never = {};
 	int fd = perf_open(&attr, -1, cpu);
 
 	if (fd < 0)
@@ -48,9 +48,18 @@ static int timer_open(struct perf_timers *timers, int cpu)
 		close(fd);
 		return err;
 	}
-	bpf_map_update_elem(timers->config.last_ticks_fd, &key, &never, BPF_ANY);
 	timers->fds[cpu] = fd;
+	timers->opened_ns[cpu] = clock_monotonic_ns();
 	return 0;
+}
+
+/* Time without a timer is not time of ticks that never came. */
+static void tick_forget(struct perf_timers *timers, int cpu)
+{
+	struct cpu_tick never = {};
+	u32 key = cpu;
+
+	bpf_map_update_elem(timers->config.last_ticks_fd, &key, &never, BPF_ANY);
 }
 
 static void timer_close(struct perf_timers *timers, int cpu)
@@ -87,6 +96,7 @@ static int timers_match(struct perf_timers *timers, const char *online)
 		}
 		if (timers->fds[cpu] >= 0)
 			continue;
+		tick_forget(timers, cpu);
 		err = timer_open(timers, cpu);
 		if (err == -ENODEV)
 			continue; /* went offline just now */
@@ -111,10 +121,11 @@ int perf_timers_open(struct perf_timers **ret_timers, const struct perf_timers_c
 		return -ENOMEM;
 	timers->config = *config;
 	timers->cpu_cnt = cpu_cnt;
+	timers->opened_ns = calloc(cpu_cnt, sizeof(*timers->opened_ns));
 	timers->fds = malloc(cpu_cnt * sizeof(*timers->fds));
 	if (timers->fds)
 		memset(timers->fds, 0xff, cpu_cnt * sizeof(*timers->fds));
-	err = timers->fds ? online_read(timers->online) : -ENOMEM;
+	err = timers->fds && timers->opened_ns ? online_read(timers->online) : -ENOMEM;
 	err = err ?: timers_match(timers, timers->online);
 	if (err) {
 		perf_timers_close(timers);
@@ -131,6 +142,7 @@ void perf_timers_close(struct perf_timers *timers)
 	for (size_t cpu = 0; timers->fds && cpu < timers->cpu_cnt; cpu++)
 		timer_close(timers, cpu);
 	free(timers->fds);
+	free(timers->opened_ns);
 	free(timers);
 }
 
@@ -153,13 +165,45 @@ void perf_timers_stop(struct perf_timers *timers)
 	}
 }
 
-int perf_timers_refresh(struct perf_timers *timers)
+/* Idle CPUs tick too, so a timer that does not is dead. */
+static bool timer_is_dead(const struct perf_timers *timers, u32 cpu, u64 now_ns)
+{
+	u64 patience_ns = CLOCK_NS_PER_S + 4 * timers->config.period_ns;
+	struct cpu_tick last = {};
+
+	if (bpf_map_lookup_elem(timers->config.last_ticks_fd, &cpu, &last))
+		return false;
+	if (last.time_ns < timers->opened_ns[cpu])
+		last.time_ns = timers->opened_ns[cpu];
+	return now_ns > last.time_ns + patience_ns;
+}
+
+/* How many were started anew. The ticks missed meanwhile count as not delivered at the next one. */
+static int timers_revive(struct perf_timers *timers, u64 now_ns)
+{
+	int cnt = 0;
+
+	for (size_t cpu = 0; cpu < timers->cpu_cnt; cpu++) {
+		if (timers->fds[cpu] < 0 || !timer_is_dead(timers, cpu, now_ns))
+			continue;
+		timer_close(timers, cpu);
+		if (timer_open(timers, cpu))
+			continue; /* tried again when the list of CPUs changes */
+		ioctl(timers->fds[cpu], PERF_EVENT_IOC_ENABLE, 0);
+		cnt++;
+	}
+	return cnt;
+}
+
+int perf_timers_refresh(struct perf_timers *timers, u64 now_ns)
 {
 	char online[ONLINE_TEXT_SZ];
 	int err = online_read(online);
 
-	if (err || !strcmp(online, timers->online))
+	if (err)
 		return err;
+	if (!strcmp(online, timers->online))
+		return timers_revive(timers, now_ns) > 0;
 	memcpy(timers->online, online, sizeof(online));
 	return timers_match(timers, online) ?: 1;
 }

@@ -18,6 +18,8 @@ static const struct {
 	[PY_REFUSAL_LAYOUT_UNKNOWN] = {"layout_unknown", "its structs have the sizes of no known build"},
 	[PY_REFUSAL_FILE_HANGS] = {"file_hangs", "the file system of the interpreter's file does not answer"},
 	[PY_REFUSAL_FILE_UNREADABLE] = {"file_unreadable", "the interpreter's file cannot be read"},
+	[PY_REFUSAL_NOT_PERMITTED] = {"not_permitted", "panopy may not look into it: run it as root or with "
+						       "CAP_SYS_PTRACE"},
 	[PY_REFUSAL_FILE_INVALID] = {"file_invalid", "the interpreter's file is no valid ELF file"},
 };
 

@@ -28,9 +28,10 @@ enum py_refusal {
 	PY_REFUSAL_NO_RUNTIME_SYMBOL, /* libpython without _PyRuntime and .PyRuntime */
 	PY_REFUSAL_OFFSETS_INVALID,   /* its _Py_DebugOffsets failed validation */
 	PY_REFUSAL_LAYOUT_UNKNOWN,    /* struct sizes fit no known build */
-	PY_REFUSAL_FILE_UNREADABLE,   /* the interpreter file could not be read: no permission, gone */
+	PY_REFUSAL_FILE_UNREADABLE,   /* the interpreter file could not be read: gone, an error of its disk */
 	PY_REFUSAL_FILE_INVALID,      /* not an ELF file that makes sense */
 	PY_REFUSAL_FILE_HANGS,	      /* opening or reading the interpreter file takes too long */
+	PY_REFUSAL_NOT_PERMITTED,     /* the kernel does not let us open the interpreter file */
 	PY_REFUSAL_COUNT
 };
 

@@ -304,6 +304,15 @@ static void remember_suspect(struct search *search, const struct candidate *cand
 	refuse(search->runtime, candidate, refusal);
 }
 
+static enum py_refusal refusal_of(int err)
+{
+	if (err == -ETIMEDOUT)
+		return PY_REFUSAL_FILE_HANGS;
+	if (err == -EPERM || err == -EACCES)
+		return PY_REFUSAL_NOT_PERMITTED;
+	return PY_REFUSAL_FILE_UNREADABLE;
+}
+
 /* 1: found, search->runtime is filled. */
 static int look_at(struct search *search, const struct candidate *candidate)
 {
@@ -315,9 +324,7 @@ static int look_at(struct search *search, const struct candidate *candidate)
 		return err;
 	if (err) {
 		if (err != -ESRCH && interpreter_name_is_likely(candidate->path))
-			remember_suspect(search, candidate,
-					 err == -ETIMEDOUT ? PY_REFUSAL_FILE_HANGS
-							   : PY_REFUSAL_FILE_UNREADABLE);
+			remember_suspect(search, candidate, refusal_of(err));
 		return 0;
 	}
 	search->is_musl |= info.is_musl;

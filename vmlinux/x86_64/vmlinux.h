@@ -26,6 +26,7 @@ struct sched_entity {
 	u64 sum_exec_runtime;
 	u64 vruntime;
 	u64 prev_sum_exec_runtime;
+	u64 nr_migrations;
 };
 struct mm_struct;
 typedef int __kernel_pid_t;
