@@ -243,6 +243,9 @@ static int validate(const struct options *options, char *error)
 {
 	if (options->quiet && options->verbosity)
 		return FAIL(error, "-q and -v contradict each other: drop one");
+	if (options->quiet && options->stats)
+		return FAIL(error, "-q and --stats contradict each other: drop one (--summary has the "
+				   "statistics in any case)");
 	if (options->command != OPTIONS_COMMAND_RECORD)
 		return 0;
 	if (options->pid_cnt && options->argv)

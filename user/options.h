@@ -57,6 +57,8 @@ struct options {
 	char *summary;	   /* path, "-" for stdout, or NULL */
 	bool strict;
 	double strict_percent; /* 0 to 100; bad samples up to this share are allowed */
+	bool stats;
+	u64 stats_interval_ns; /* 0: at the end only */
 
 	/* ps, doctor */
 	bool json;

@@ -8,6 +8,9 @@
 #include "base/clock.h"
 #include "options_value.h"
 
+/* The loop that prints them comes round this often. */
+enum { STATS_INTERVAL_MIN_NS = 100 * 1000 * 1000 };
+
 #define FAIL(error, ...) (snprintf(error, OPTIONS_ERROR_SZ, __VA_ARGS__), -EINVAL)
 
 static int append_pid(struct options *options, pid_t pid, char *error)
@@ -137,6 +140,17 @@ static int apply_strict(struct options *options, const char *given, const char *
 	return 0;
 }
 
+static int apply_stats(struct options *options, const char *given, const char *value, char *error)
+{
+	int err = value ? options_decode_duration(value, &options->stats_interval_ns) : 0;
+
+	options->stats = true;
+	if (err || (value && options->stats_interval_ns < STATS_INTERVAL_MIN_NS))
+		return FAIL(error, "%s: '%s' is no interval: give 0.1 seconds or more, as in --stats=5",
+			    given, value);
+	return 0;
+}
+
 #define DEFINE_APPLY(name, statement)                                                                        \
 	static int apply_##name(struct options *options, const char *given, const char *value, char *error)  \
 	{                                                                                                    \
@@ -208,6 +222,9 @@ const struct option_spec OPTION_TABLE[] = {
 	 "exit with 6 when more than PERCENT of the samples were lost, late, truncated or unnamed "
 	 "(default: 0)",
 	 apply_strict},
+	{"stats", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_OPTIONAL, OPTION_COMPLETION_NONE, "SECONDS",
+	 "print at the end how the samples were taken in and what that cost, and every SECONDS as well",
+	 apply_stats},
 	{"json", 0, OPTION_CMDS_LISTS, OPTION_ARGUMENT_NONE, OPTION_COMPLETION_NONE, NULL,
 	 "print JSON instead of a table", apply_json},
 	{"quiet", 'q', OPTION_CMDS_ALL, OPTION_ARGUMENT_NONE, OPTION_COMPLETION_NONE, NULL,

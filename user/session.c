@@ -7,16 +7,12 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/deadline_call.h"
-#include "kernel/bpf_counters.h"
 #include "progress.h"
 #include "session_internal.h"
 
@@ -76,35 +72,6 @@ static void on_signals(struct session *session)
 	}
 }
 
-static u64 own_cpu_ns(u64 *ret_user_ns, u64 *ret_system_ns)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_SELF, &usage);
-	*ret_user_ns = usage.ru_utime.tv_sec * CLOCK_NS_PER_S + usage.ru_utime.tv_usec * CLOCK_NS_PER_US;
-	*ret_system_ns = usage.ru_stime.tv_sec * CLOCK_NS_PER_S + usage.ru_stime.tv_usec * CLOCK_NS_PER_US +
-			 deadline_call_cpu_ns();
-	return *ret_user_ns + *ret_system_ns;
-}
-
-static void draw_progress(struct session *session, u64 now)
-{
-	u64 stats[BPF_STAT_COUNT] = {};
-	struct progress_values values = {
-		.elapsed_ns = now - session->started_ns,
-		.duration_ns = session->options->duration_ns,
-		.threads = profile_thread_count(session->profile),
-	};
-	u64 user_ns, system_ns;
-
-	bpf_counters_read(bpf_loader_stats_fd(session->loader), stats);
-	target_table_summaries(session->targets, &values.processes);
-	values.samples = profile_totals(session->profile)->samples;
-	values.lost = stats[BPF_STAT_SAMPLES_DROPPED];
-	values.own_cpu_ns = own_cpu_ns(&user_ns, &system_ns) + stats[BPF_STAT_SAMPLE_NS];
-	progress_draw(&values, session->options->quiet);
-}
-
 static void every_second(struct session *session, u64 now)
 {
 	pid_t ignored;
@@ -122,7 +89,7 @@ static void every_second(struct session *session, u64 now)
 	}
 	if (session->options->pid_cnt && !session->stop && !target_table_live_count(session->targets))
 		session->stop = SESSION_STOP_TARGETS_ENDED;
-	draw_progress(session, now);
+	session_draw_progress(session, now);
 }
 
 /* Milliseconds until the loop has something to do by itself. */
@@ -163,6 +130,7 @@ enum session_stop session_run(struct session *session)
 		drain(session, now);
 		target_table_expire(session->targets, now);
 		every_second(session, now);
+		session_print_stats(session, now);
 		check_ends(session, now);
 	}
 	return session->stop;
@@ -181,45 +149,4 @@ bool session_child_status(const struct session *session, int *ret_status)
 {
 	*ret_status = session->child_status;
 	return session->child_ended;
-}
-
-static const char *stop_text(enum session_stop stop)
-{
-	switch (stop) {
-	case SESSION_STOP_DURATION:
-		return "duration";
-	case SESSION_STOP_TARGETS_ENDED:
-		return "targets ended";
-	case SESSION_STOP_COMMAND_ENDED:
-		return "command ended";
-	default:
-		return "interrupted";
-	}
-}
-
-void session_summarize(struct session *session, struct summary *ret_summary)
-{
-	struct summary *summary = ret_summary;
-	struct rusage usage;
-
-	memset(summary, 0, sizeof(*summary));
-	summary->profile = session->profile;
-	summary->processes_table = target_table_processes(session->targets);
-	summary->processes = target_table_summaries(session->targets, &summary->process_cnt);
-	summary->code_stats = code_cache_stats(session->codes);
-	summary->start_real_ns = session->start_real_ns;
-	summary->duration_ns = session->stopped_ns - session->started_ns;
-	summary->startup_ns = session->started_ns - session->begun_ns;
-	summary->period_ns = session->options->period_ns;
-	bpf_counters_read(bpf_loader_stats_fd(session->loader), summary->bpf_stats);
-	memcpy(summary->losses, session->losses, sizeof(summary->losses));
-	summary->losses[SUMMARY_LOSS_PROCESS_TABLE_FULL] += target_table_full_count(session->targets);
-	own_cpu_ns(&summary->own_user_ns, &summary->own_system_ns);
-	getrusage(RUSAGE_SELF, &usage);
-	summary->own_peak_rss_bytes = (u64)usage.ru_maxrss << 10;
-	summary->stop_reason = stop_text(session->stop);
-	summary->argc = session->options->argc;
-	summary->argv = session->options->full_argv;
-	summary->strict = session->options->strict;
-	summary->strict_percent = session->options->strict_percent;
 }

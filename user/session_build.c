@@ -94,6 +94,7 @@ static int open_user(struct session *session, const pid_t *pids, size_t pid_cnt)
 		.pids = pids,
 		.pid_cnt = pid_cnt,
 		.subprocesses = session->options->subprocesses,
+		.remote_reads = &session->remote_reads,
 	};
 	int err = profile_new(&session->profile, &profile_config);
 

@@ -48,12 +48,19 @@ struct session {
 	u64 start_real_ns;
 	u64 stopped_ns;
 	u64 second_ns; /* the last time the once-a-second work was done */
+	u64 stats_ns;  /* the last time that --stats was printed */
 	u64 losses[SUMMARY_LOSS_COUNT];
+	u64 frames_from_memory;
+	struct remote_mem_stats remote_reads;
 };
 
 /* Takes in one record of a sample ring, `sz` bytes as it came. */
 void session_on_record(struct session *session, const void *data, size_t sz);
 /* Once every ring was read: what refers to a stack that is still not known is lost. */
 void session_settle_repeats(struct session *session);
+
+/* What the recording says of itself while it runs: the progress line, and --stats=SECONDS. */
+void session_draw_progress(struct session *session, u64 now);
+void session_print_stats(struct session *session, u64 now);
 
 #endif

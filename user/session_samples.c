@@ -65,6 +65,7 @@ static void complete(struct session *session, const struct code_source *source,
 					   record->resume_frame, &frames, &cnt))
 		return;
 	sample->status = SAMPLE_LATE;
+	session->frames_from_memory += cnt;
 	name_late_frames(session, source, frames, cnt, sample);
 }
 

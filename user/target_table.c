@@ -144,7 +144,8 @@ static int target_add(struct target_table *table, struct process *process, u64 e
 	entry->target.epoch = epoch;
 	entry->target.process = process;
 	entry->target.runtime = *runtime;
-	remote_mem_open_process(&entry->target.mem, process->pid);
+	if (!remote_mem_open_process(&entry->target.mem, process->pid))
+		remote_mem_count(entry->target.mem, table->config.remote_reads);
 	HASH_ADD(hh, table->targets, target.epoch, sizeof(u64), entry);
 	if (!entry->hh.tbl) {
 		remote_mem_close(entry->target.mem);

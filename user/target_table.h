@@ -32,8 +32,9 @@ struct target_table_config {
 	int thread_slots_fd;
 	const pid_t *pids; /* only these; pid_cnt 0: every process */
 	size_t pid_cnt;
-	bool subprocesses;	  /* of the pids, too */
-	struct code_cache *codes; /* told when an epoch is over */
+	bool subprocesses;		       /* of the pids, too */
+	struct code_cache *codes;	       /* told when an epoch is over */
+	struct remote_mem_stats *remote_reads; /* of all targets */
 };
 
 int target_table_new(struct target_table **ret_table, const struct target_table_config *config);

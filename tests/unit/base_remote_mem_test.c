@@ -55,6 +55,26 @@ static void test_reads_more_than_one_round(void **state)
 	free(read_back);
 }
 
+static void test_reads_are_counted(void **state)
+{
+	struct remote_mem_stats stats = {0};
+	struct remote_mem *mem;
+	u64 word = 1, read_word;
+
+	assert_int_equal(remote_mem_open_process(&mem, getpid()), 0);
+	remote_mem_count(mem, &stats);
+	assert_int_equal(remote_mem_read_u64(mem, (uintptr_t)&word, &read_word), 0);
+	assert_int_equal(remote_mem_read_u64(mem, 8, &read_word), -EFAULT);
+	assert_int_equal(stats.calls, 2);
+	assert_int_equal(stats.segments, 2);
+	assert_int_equal(stats.segments_read, 1);
+	assert_int_equal(stats.bytes, sizeof(word));
+	remote_mem_count(mem, NULL);
+	assert_int_equal(remote_mem_read_u64(mem, (uintptr_t)&word, &read_word), 0);
+	assert_int_equal(stats.calls, 2);
+	remote_mem_close(mem);
+}
+
 static void test_unmapped_memory_is_efault(void **state)
 {
 	u8 *pages = mmap(NULL, 2 * PAGE_SZ, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -259,6 +279,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_reads_a_live_process),
 		cmocka_unit_test(test_reads_more_than_one_round),
+		cmocka_unit_test(test_reads_are_counted),
 		cmocka_unit_test(test_unmapped_memory_is_efault),
 		cmocka_unit_test(test_process_that_ends_is_esrch),
 		cmocka_unit_test(test_page_that_hangs_costs_only_its_process),

@@ -9,6 +9,9 @@ panopy_unit_test(cli_report_test
         ${user}/kernel/features.c ${user}/kernel/host_probes.c ${user}/kernel/bpf_probes.c ${user}/kernel/perf_probes.c
     STAGES base discover runtime
     LIBS panopy::json_c)
+panopy_unit_test(export_stats_table_test
+    SOURCES export_stats_table_test.c
+    STAGES base discover runtime symbolize aggregate export)
 panopy_unit_test(export_summary_test
     SOURCES export_summary_test.c
     STAGES base discover runtime symbolize aggregate export)

@@ -122,6 +122,22 @@ static void test_command_after_dashes(void **state)
 	options_release(&options);
 }
 
+static void test_stats(void **state)
+{
+	char error[OPTIONS_ERROR_SZ];
+	struct options options;
+	struct line line;
+
+	assert_int_equal(parse(&options, &line, "record --stats", error), 0);
+	assert_true(options.stats);
+	assert_true(options.stats_interval_ns == 0);
+	options_release(&options);
+	assert_int_equal(parse(&options, &line, "record --stats=2.5", error), 0);
+	assert_true(options.stats);
+	assert_true(options.stats_interval_ns == 2500000000);
+	options_release(&options);
+}
+
 static void test_help_wins(void **state)
 {
 	static const struct {
@@ -184,6 +200,9 @@ static void test_errors(void **state)
 		{"record --per cpu", "'cpu'", "process, thread or none"},
 		{"record --color red", "'red'", "auto, always or never"},
 		{"record --strict=101", "'101'", "0 to 100"},
+		{"record --stats=0.05", "'0.05'", "0.1 seconds or more"},
+		{"record --stats=often", "'often'", "--stats=5"},
+		{"record -q --stats", "-q and --stats", "drop one"},
 		{"record --full-paths=yes", "--full-paths takes no value", "drop '=yes'"},
 		{"record app.py", "'app.py'", "panopy record -- app.py"},
 		{"record --", "-- needs a command", "panopy record -- python3 app.py"},
@@ -327,6 +346,7 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_every_option),
 		cmocka_unit_test(test_command_after_dashes),
+		cmocka_unit_test(test_stats),
 		cmocka_unit_test(test_help_wins),
 		cmocka_unit_test(test_errors),
 		cmocka_unit_test(test_too_many_pids),

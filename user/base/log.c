@@ -200,6 +200,17 @@ int log_library(enum log_topic topic, enum log_level level, const char *format, 
 	return 0;
 }
 
+void log_block(const char *text)
+{
+	int saved_errno = errno;
+
+	if (g_log.status[0])
+		write_stderr("\r\x1b[K", 4);
+	write_stderr(text, strlen(text));
+	write_stderr(g_log.status, strlen(g_log.status));
+	errno = saved_errno;
+}
+
 void log_status_line(const char *text)
 {
 	int width = log_terminal_width(STDERR_FILENO);

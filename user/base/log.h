@@ -58,6 +58,9 @@ void log_writev(enum log_topic topic, enum log_level level, const char *format, 
  * text is cut at the terminal's width. */
 void log_status_line(const char *text);
 
+/* Writes whole lines to stderr as they are, above the bottom line. */
+void log_block(const char *text);
+
 /* Whether stderr is a terminal, and whether to colour text on it. */
 bool log_is_terminal(void);
 bool log_use_color(void);

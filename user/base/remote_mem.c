@@ -45,6 +45,7 @@ struct remote_mem {
 	pid_t pid;
 	int pidfd;
 	bool given_up;
+	struct remote_mem_stats *stats; /* may be NULL */
 	/* Image: segments ascending, not overlapping, pointing into `image`. */
 	u8 *image;
 	struct segment *segments;
@@ -72,6 +73,16 @@ static void run_read(void *block)
 		call->result = (size_t)got == call->sz ? 0 : -EFAULT;
 }
 
+static void count_read(struct remote_mem_stats *stats, int err, size_t sz)
+{
+	if (!stats)
+		return;
+	stats->calls++;
+	stats->segments++;
+	stats->segments_read += !err;
+	stats->bytes += err ? 0 : sz;
+}
+
 /* One round, of at most READ_MAX_SZ bytes. */
 static int read_part(struct remote_mem *mem, u64 addr, void *ret_buf, size_t sz)
 {
@@ -85,10 +96,12 @@ static int read_part(struct remote_mem *mem, u64 addr, void *ret_buf, size_t sz)
 	call->sz = sz;
 	err = deadline_call(0, run_read, free, call, READ_DEADLINE_NS);
 	if (err == -ETIMEDOUT) {
+		count_read(mem->stats, err, sz);
 		mem->given_up = true;
 		return err;
 	}
 	err = err ?: call->result;
+	count_read(mem->stats, err, sz);
 	if (!err)
 		memcpy(ret_buf, call->bytes, sz);
 	free(call);
@@ -166,6 +179,11 @@ int remote_mem_read(struct remote_mem *mem, remote_addr_t addr, void *ret_buf, s
 	if (mem->pidfd >= 0)
 		return read_live(mem, addr, ret_buf, sz);
 	return read_image(mem, addr, ret_buf, sz);
+}
+
+void remote_mem_count(struct remote_mem *mem, struct remote_mem_stats *stats)
+{
+	mem->stats = stats;
 }
 
 int remote_mem_read_u64(struct remote_mem *mem, remote_addr_t addr, u64 *ret_value)

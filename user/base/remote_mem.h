@@ -18,6 +18,13 @@ typedef u64 remote_addr_t;
 
 struct remote_mem;
 
+struct remote_mem_stats {
+	u64 calls;	   /* process_vm_readv */
+	u64 segments;	   /* asked for in all of them */
+	u64 segments_read; /* whole */
+	u64 bytes;	   /* read */
+};
+
 /* -ESRCH: no such process. -EPERM: not allowed. */
 int remote_mem_open_process(struct remote_mem **ret_mem, pid_t pid);
 /* An image file as written by tests/replay/capture (format: see that folder's README). */
@@ -26,6 +33,9 @@ void remote_mem_close(struct remote_mem *mem);
 
 /* Reads all `sz` bytes or fails: -EFAULT (not mapped), -ESRCH (gone), -EPERM, -ETIMEDOUT, -EIO. */
 int remote_mem_read(struct remote_mem *mem, remote_addr_t addr, void *ret_buf, size_t sz);
+/* Counts every read of a live process from now on; NULL: no longer. `stats` must outlive `mem`. */
+void remote_mem_count(struct remote_mem *mem, struct remote_mem_stats *stats);
+
 int remote_mem_read_u64(struct remote_mem *mem, remote_addr_t addr, u64 *ret_value);
 
 #endif

@@ -9,6 +9,8 @@
 #include "base/printable.h"
 #include "base/python_version.h"
 #include "export/sample_text.h"
+#include "export/stats_table.h"
+#include "export/summary_text.h"
 
 enum {
 	HOTTEST_CNT = 10,
@@ -50,27 +52,6 @@ double summary_achieved_hz(const struct summary *summary)
 	return due ? asked * (double)came / (double)due : asked;
 }
 
-/* 1234567 as 1,234,567. */
-static const char *format_count(char *buf, size_t sz, u64 count)
-{
-	char digits[24];
-	size_t digits_sz = (size_t)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)count);
-	size_t out = 0;
-
-	for (size_t i = 0; i < digits_sz && out + 2 < sz; i++) {
-		if (i && (digits_sz - i) % 3 == 0)
-			buf[out++] = ',';
-		buf[out++] = digits[i];
-	}
-	buf[out] = '\0';
-	return buf;
-}
-
-static void print_heading(FILE *out, bool color, const char *text)
-{
-	fprintf(out, "\n%s%s%s\n", color ? "\x1b[1m" : "", text, color ? "\x1b[0m" : "");
-}
-
 static size_t count_sampled(const struct summary *summary)
 {
 	size_t cnt = 0;
@@ -90,8 +71,8 @@ static void print_overview(FILE *out, const struct summary *summary)
 	char count[32];
 
 	fprintf(out, "%s samples of %zu process%s, %zu thread%s in %s (%s of CPU time)\n",
-		format_count(count, sizeof(count), totals->samples), processes, processes == 1 ? "" : "es",
-		threads, threads == 1 ? "" : "s",
+		summary_text_count(count, sizeof(count), totals->samples), processes,
+		processes == 1 ? "" : "es", threads, threads == 1 ? "" : "s",
 		clock_format_duration(duration, sizeof(duration), summary->duration_ns),
 		clock_format_duration(cpu, sizeof(cpu), totals->weight_ns));
 	fprintf(out, "rate: %.4g Hz asked, %.4g Hz achieved\n",
@@ -118,7 +99,7 @@ static bool print_account(FILE *out, const char *what, const char *why, u64 coun
 
 	if (!count)
 		return false;
-	fprintf(out, "  %12s", format_count(text, sizeof(text), count));
+	fprintf(out, "  %12s", summary_text_count(text, sizeof(text), count));
 	if (samples)
 		fprintf(out, " %8.3f %%", percent(count, samples));
 	else
@@ -240,7 +221,7 @@ static void print_process(FILE *out, const struct summary *summary, const struct
 		totals = &NO_TOTALS;
 	fprintf(out, "  %8d  %-9s %12s %10s", (int)process->pid,
 		python_version_format(version, sizeof(version), entry->version),
-		format_count(count, sizeof(count), totals->samples),
+		summary_text_count(count, sizeof(count), totals->samples),
 		clock_format_duration(cpu, sizeof(cpu), totals->weight_ns));
 	if (totals->samples)
 		fprintf(out, " %8.1f %%", percent(totals->by_status[SAMPLE_NONE], totals->samples));
@@ -265,7 +246,7 @@ static void print_processes(FILE *out, const struct summary *summary, bool color
 		order[i] = &summary->processes[i];
 	qsort_r(order, summary->process_cnt, sizeof(struct summary_process *), compare_by_samples,
 		summary->profile);
-	print_heading(out, color, "Processes");
+	summary_text_heading(out, color, "Processes");
 	fprintf(out, "  %8s  %-9s %12s %10s %10s  %s\n", "pid", "version", "samples", "CPU", "no python",
 		"command");
 	for (size_t i = 0; i < shown; i++)
@@ -284,7 +265,7 @@ static void print_hottest(FILE *out, const struct summary *summary, bool color)
 
 	if (!cnt)
 		return;
-	print_heading(out, color, "Hottest functions (own time)");
+	summary_text_heading(out, color, "Hottest functions (own time)");
 	for (size_t i = 0; i < cnt; i++) {
 		char name[NAME_SZ];
 		char file[NAME_SZ];
@@ -297,7 +278,7 @@ static void print_hottest(FILE *out, const struct summary *summary, bool color)
 		printable_copy(file, sizeof(file), text, sz);
 		fprintf(out, "  %5.1f %% %12s  %s (%s)\n",
 			percent(functions[i].self_weight_ns, totals->weight_ns),
-			format_count(count, sizeof(count), functions[i].self_samples), name, file);
+			summary_text_count(count, sizeof(count), functions[i].self_samples), name, file);
 	}
 }
 
@@ -308,11 +289,13 @@ void summary_print(FILE *out, const struct summary *summary, bool color)
 
 	print_overview(out, summary);
 	print_own_cost(out, summary);
-	print_heading(out, color, "Samples");
+	summary_text_heading(out, color, "Samples");
 	print_statuses(out, totals);
 	print_losses(out, summary);
 	print_processes(out, summary, color);
 	print_hottest(out, summary, color);
+	if (summary->with_stats)
+		stats_table_print(out, summary, color);
 	if (summary->strict)
 		fprintf(out,
 			"\nstrict: %.4g %% of the samples were lost, late, truncated or unnamed; %.4g %% "

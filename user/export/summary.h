@@ -49,6 +49,8 @@ struct summary {
 	const struct summary_process *processes;
 	size_t process_cnt;
 	const struct code_cache_stats *code_stats; /* may be NULL */
+	u64 frames_from_memory;			   /* read by user space to complete a stack */
+	struct remote_mem_stats remote_reads;
 
 	u64 start_real_ns;
 	u64 duration_ns; /* of the recording, without start-up and writing */
@@ -67,6 +69,7 @@ struct summary {
 	char *const *argv;
 	bool strict; /* a line with the verdict is printed */
 	double strict_percent;
+	bool with_stats; /* print the table of --stats, too */
 };
 
 /* Samples that fired and did not make it into the profile: what must be zero. */

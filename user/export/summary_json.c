@@ -16,6 +16,7 @@
 #include "base/printable.h"
 #include "base/python_version.h"
 #include "export/sample_text.h"
+#include "export/stats_table.h"
 
 enum {
 	FORMAT_VERSION = 1,
@@ -190,6 +191,23 @@ static void add_hottest(struct json_object *root, const struct summary *summary)
 	}
 }
 
+static void add_stats(struct json_object *root, const struct summary *summary)
+{
+	struct json_object *stats = add_object(root, "stats");
+	struct json_object *group = NULL;
+	struct stats_row rows[STATS_MAX_ROWS];
+	size_t cnt = stats_table_rows(summary, rows);
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (!i || strcmp(rows[i].group, rows[i - 1].group) != 0)
+			group = add_object(stats, rows[i].group);
+		if (rows[i].unit == STATS_UNIT_MEAN || rows[i].unit == STATS_UNIT_MEAN_NS)
+			add_double(group, rows[i].key, stats_row_value(&rows[i]));
+		else
+			add_u64(group, rows[i].key, rows[i].count);
+	}
+}
+
 static u64 cpu_used_ns(const struct process *process)
 {
 	return process->cpu_end_ns > process->cpu_start_ns ? process->cpu_end_ns - process->cpu_start_ns : 0;
@@ -260,6 +278,7 @@ int summary_json_format(char **ret_text, const struct summary *summary)
 	add_lost(root, summary);
 	add_own(root, summary);
 	add_counters(root, summary);
+	add_stats(root, summary);
 	add_hottest(root, summary);
 	processes = add_array(root, "processes");
 	for (size_t i = 0; i < summary->process_cnt; i++)
