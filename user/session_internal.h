@@ -50,7 +50,6 @@ struct session {
 	u64 second_ns; /* the last time the once-a-second work was done */
 	u64 stats_ns;  /* the last time that --stats was printed */
 	u64 losses[SUMMARY_LOSS_COUNT];
-	u64 frames_from_memory;
 	struct remote_mem_stats remote_reads;
 };
 

@@ -32,6 +32,7 @@ static void name_frames(struct session *session, const struct code_source *sourc
 		if (result == FRAME_HIDDEN)
 			continue;
 		sample->unnamed_cnt += result == FRAME_UNNAMED;
+		sample->lineless_cnt += result == FRAME_LINELESS;
 		session->frame_ids[sample->frame_cnt++] = id;
 	}
 }
@@ -65,7 +66,6 @@ static void complete(struct session *session, const struct code_source *source,
 					   record->resume_frame, &frames, &cnt))
 		return;
 	sample->status = SAMPLE_LATE;
-	session->frames_from_memory += cnt;
 	name_late_frames(session, source, frames, cnt, sample);
 }
 
@@ -86,6 +86,7 @@ static void remember_stack(struct session *session, u64 identity, const struct p
 		.process_id = sample->process_id,
 		.node = node,
 		.unnamed_cnt = sample->unnamed_cnt,
+		.lineless_cnt = sample->lineless_cnt,
 	};
 
 	if (!identity)
@@ -149,6 +150,7 @@ static bool on_repeat(struct session *session, const struct repeat_record *recor
 		return false;
 	sample.process_id = stack->process_id;
 	sample.unnamed_cnt = stack->unnamed_cnt;
+	sample.lineless_cnt = stack->lineless_cnt;
 	if (profile_repeat(session->profile, &sample, stack->node))
 		session->losses[SUMMARY_LOSS_NO_MEMORY]++;
 	return true;

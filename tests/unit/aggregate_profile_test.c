@@ -115,9 +115,11 @@ static void test_status_and_reason_stay_apart(void **state)
 	sample.status = SAMPLE_TRUNCATED;
 	sample.reason = SAMPLE_REASON_PAGE_FAULT;
 	sample.unnamed_cnt = 2;
+	sample.lineless_cnt = 1;
 	assert_int_equal(profile_add(profile, &sample, NULL), 0);
 	sample.reason = SAMPLE_REASON_CYCLE;
 	sample.unnamed_cnt = 0;
+	sample.lineless_cnt = 0;
 	assert_int_equal(profile_add(profile, &sample, NULL), 0);
 	sample.status = SAMPLE_NONE;
 	sample.reason = SAMPLE_REASON_NO_FRAMES;
@@ -129,6 +131,8 @@ static void test_status_and_reason_stay_apart(void **state)
 	assert_int_equal(profile_totals(profile)->by_reason[SAMPLE_REASON_CYCLE], 1);
 	assert_int_equal(profile_totals(profile)->unnamed_samples, 1);
 	assert_int_equal(profile_totals(profile)->unnamed_frames, 2);
+	assert_int_equal(profile_totals(profile)->lineless_samples, 1);
+	assert_int_equal(profile_totals(profile)->lineless_frames, 1);
 	sample.status = SAMPLE_STATUS_COUNT;
 	assert_int_equal(profile_add(profile, &sample, NULL), -EINVAL);
 	sample.status = SAMPLE_NONE;

@@ -86,6 +86,27 @@ static void test_printable(void **state)
 	assert_int_equal(printable_prefix("ab", 9), 2);
 }
 
+/* U+061C; U+200B to U+200F; U+2028 to U+202E; U+2060 to U+206F; U+FEFF; and their neighbours. */
+static void test_invisible_characters(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t shown;
+	} CASES[] = {
+		{"\xd8\x9b", 2},     {"\xd8\x9c", 0},	  {"\xd8\x9d", 2},     {"\xe2\x80\x8a", 3},
+		{"\xe2\x80\x8b", 0}, {"\xe2\x80\x8e", 0}, {"\xe2\x80\x8f", 0}, {"\xe2\x80\x90", 3},
+		{"\xe2\x80\xa7", 3}, {"\xe2\x80\xa8", 0}, {"\xe2\x80\xa9", 0}, {"\xe2\x80\xaa", 0},
+		{"\xe2\x80\xae", 0}, {"\xe2\x80\xaf", 3}, {"\xe2\x81\x9f", 3}, {"\xe2\x81\xa0", 0},
+		{"\xe2\x81\xa6", 0}, {"\xe2\x81\xa9", 0}, {"\xe2\x81\xaf", 0}, {"\xe2\x81\xb0", 3},
+		{"\xef\xbb\xbf", 0}, {"\xef\xbc\x80", 3}, {"\xc2\x85", 0},     {"\\", 0},
+	};
+	char buf[64];
+
+	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++)
+		assert_int_equal(printable_character(CASES[i].text, strlen(CASES[i].text)), CASES[i].shown);
+	assert_string_equal(printable_text(buf, sizeof(buf), "z\xe2\x80\xaez"), "z\\xe2\\x80\\xaez");
+}
+
 static void test_python_versions(void **state)
 {
 	char buf[PYTHON_VERSION_SZ];
@@ -198,9 +219,10 @@ static void test_color_choice(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_durations), cmocka_unit_test(test_clocks_run),
-		cmocka_unit_test(test_printable), cmocka_unit_test(test_python_versions),
-		cmocka_unit_test(test_log),	  cmocka_unit_test(test_color_choice),
+		cmocka_unit_test(test_durations),	cmocka_unit_test(test_clocks_run),
+		cmocka_unit_test(test_printable),	cmocka_unit_test(test_invisible_characters),
+		cmocka_unit_test(test_python_versions), cmocka_unit_test(test_log),
+		cmocka_unit_test(test_color_choice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,8 @@ static void test_what_is_escaped(void **state)
 	EXPECT("\xf4\x90\x80\x80\0", "\\xf4\\x90\\x80\\x80");
 	EXPECT("x\xe2\x82", "x\\xe2\\x82");
 	EXPECT("\xc2\x9b\0", "\\xc2\\x9b");
+	/* From right to left, without being seen. */
+	EXPECT("z\xe2\x80\xaez\0", "z\\xe2\\x80\\xaez");
 }
 
 static void test_long_commands_are_cut(void **state)

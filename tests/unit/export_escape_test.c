@@ -45,6 +45,16 @@ static void test_special_bytes(void **state)
 	assert_escaped("\xc2\x80\xc2\x9b\xc2\x9f", "\\xc2\\x80\\xc2\\x9b\\xc2\\x9f");
 }
 
+/* From right to left, without being seen: the rest of the line would read backwards. */
+static void test_invisible_characters(void **state)
+{
+	assert_escaped("a\xe2\x80\xae;z", "a\\xe2\\x80\\xae\\x3bz");
+	assert_escaped("\xe2\x81\xa6x\xe2\x81\xa9", "\\xe2\\x81\\xa6x\\xe2\\x81\\xa9");
+	assert_escaped("\xe2\x80\xa8\xe2\x80\xa9\xc2\x85", "\\xe2\\x80\\xa8\\xe2\\x80\\xa9\\xc2\\x85");
+	assert_escaped("\xe2\x80\x8b", "\\xe2\\x80\\x8b");
+	assert_escaped("\xe2\x80\xa6", "\xe2\x80\xa6"); /* an ellipsis */
+}
+
 static void test_invalid_text(void **state)
 {
 	assert_escaped("caf\xe9", "caf\\xe9");
@@ -90,8 +100,11 @@ static void test_words(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plain),	     cmocka_unit_test(test_special_bytes),
-		cmocka_unit_test(test_invalid_text), cmocka_unit_test(test_full_buffer),
+		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_special_bytes),
+		cmocka_unit_test(test_invisible_characters),
+		cmocka_unit_test(test_invalid_text),
+		cmocka_unit_test(test_full_buffer),
 		cmocka_unit_test(test_words),
 	};
 

@@ -13,6 +13,7 @@
 struct fixture {
 	struct profile *profile;
 	struct code_cache_stats codes;
+	struct stack_stats stacks;
 	struct summary summary;
 };
 
@@ -37,7 +38,9 @@ static int set_up(void **state)
 		.codes = 7, .hits = 75, .misses = 25, .remote_reads = 3, .stale = 2, .evicted = 1};
 	summary->profile = fixture->profile;
 	summary->code_stats = &fixture->codes;
-	summary->frames_from_memory = 4000;
+	fixture->stacks = (struct stack_stats){
+		.hits = 6, .partial = 3, .misses = 1, .frames_read = 4000, .frames_reused = 1000};
+	summary->stack_stats = &fixture->stacks;
 	summary->remote_reads = (struct remote_mem_stats){20, 40, 30, 123456};
 	summary->own_user_ns = 1500 * 400;
 	summary->own_system_ns = 1500 * 900;
@@ -82,6 +85,8 @@ static void test_values(void **state)
 		{"samples", "all", 1500},	   {"samples", "exact", 100.0 * 1490 / 1500},
 		{"stacks", "known", 75},	   {"stacks", "new", 25},
 		{"frames", "kernel", 75},	   {"frames", "memory", 25},
+		{"frames", "cache", 25},	   {"frame_cache", "hits", 60},
+		{"frame_cache", "partial", 30},	   {"frame_cache", "misses", 10},
 		{"code_objects", "hits", 75},	   {"code_objects", "misses", 25},
 		{"code_objects", "stale", 2},	   {"code_objects", "evicted", 1},
 		{"remote_reads", "calls", 20},	   {"remote_reads", "segments_read", 75},
@@ -136,6 +141,7 @@ static void test_table(void **state)
 		"         1,490   99.333 %  exact\n",
 		"\nStacks\n         1,200   75.000 %  seen before",
 		"\nCode objects\n",
+		"             6   60.000 %  stacks of which every frame was held\n",
 		"         100.0             bytes in the ring buffers\n",
 		"       1700 ns             in the kernel's sampler\n",
 		"\nLosses\n             5             samples lost because the ring buffer was full\n",

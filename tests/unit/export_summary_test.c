@@ -84,6 +84,7 @@ static void add_samples(struct profile *profile, u32 process_id, int cnt, enum s
 		.status = status,
 		.reason = reason,
 		.unnamed_cnt = unnamed,
+		.lineless_cnt = status == SAMPLE_LATE ? 3 : 0,
 		.frame_ids = &leaf,
 		.frame_cnt = status == SAMPLE_NONE ? 0 : 1,
 	};
@@ -236,6 +237,7 @@ static void test_text(void **state)
 		"truncated: cycle",
 		"no python frame: no frames",
 		"with an unnamed frame",
+		"             2    2.000 %  with a frame whose line is not known",
 		"samples lost because the ring buffer was full",
 		"ring records that made no sense",
 		"ticks that were due and never came",

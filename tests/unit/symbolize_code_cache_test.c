@@ -432,6 +432,43 @@ static void test_options(void **state)
 	assert_frame(fix, 7, -2, "f", "mod.py", 0);
 }
 
+static void assert_lineless(struct fixture *fix, u32 fingerprint, s32 instr_off, const char *qualname)
+{
+	struct py_frame frame = {code_addr(), instr_off, fingerprint};
+	const struct string_table *strings = frame_table_strings(fix->frames);
+	u32 id = 99;
+
+	assert_int_equal(code_cache_name(fix->cache, &fix->source, &frame, &id), FRAME_LINELESS);
+	assert_string_equal(string_table_at(strings, frame_table_at(fix->frames, id)->qualname_id, NULL),
+			    qualname);
+	assert_int_equal(frame_table_at(fix->frames, id)->line, 0);
+}
+
+/* A table that is missing or too short is told from code that has no line. */
+static void test_unknown_lines(void **state)
+{
+	struct fixture *fix = *state;
+	struct record record;
+	size_t sz = make_record(&record, CODE_RECORD_LINETABLE_CUT, "cut", "<string>");
+
+	set_target("f", "<string>", 7);
+	assert_frame(fix, 7, 8, "f", "<string>", 0); /* the table says that there is none */
+	assert_lineless(fix, 7, 10, "f");	     /* behind its end */
+	assert_lineless(fix, 7, 10, "f");	     /* remembered */
+	fix->source.mem = NULL;
+	record.head.epoch = fix->source.epoch = 6;
+	assert_int_equal(code_cache_on_record(fix->cache, &record.head, sz, &fix->source), 0);
+	assert_frame(fix, 7, 2, "cut", "<string>", 20);
+	assert_lineless(fix, 7, 4, "cut");
+	/* Larger than all tables together may be. */
+	fix->source.mem = fix->mem;
+	fix->source.epoch = 5;
+	new_cache(fix, &(struct code_cache_config){.max_table_bytes = 52});
+	assert_lineless(fix, 7, 0, "f");
+	new_cache(fix, &(struct code_cache_config){.max_table_bytes = 52, .no_lines = true});
+	assert_frame(fix, 7, 0, "f", "<string>", 0);
+}
+
 static void test_bounds(void **state)
 {
 	struct fixture *fix = *state;
@@ -477,6 +514,7 @@ int main(void)
 		TEST(test_cut_records),
 		TEST(test_broken_records),
 		TEST(test_options),
+		TEST(test_unknown_lines),
 		TEST(test_bounds),
 		TEST(test_full_frame_table_folds),
 	};

@@ -11,10 +11,11 @@
 #include "shared_types.h"
 
 struct known_stack {
-	u64 identity;	 /* 0: empty */
-	u32 process_id;	 /* process_table id */
-	u32 node;	 /* as profile_add() named it */
-	u32 unnamed_cnt; /* frames of it that could not be named */
+	u64 identity;	  /* 0: empty */
+	u32 process_id;	  /* process_table id */
+	u32 node;	  /* as profile_add() named it */
+	u32 unnamed_cnt;  /* frames of it that could not be named */
+	u32 lineless_cnt; /* frames of it whose line is not known */
 };
 
 struct known_stacks;

@@ -308,6 +308,8 @@ static void count(struct profile_totals *totals, const struct profile_sample *sa
 	totals->by_reason[sample->reason]++;
 	totals->unnamed_samples += sample->unnamed_cnt > 0;
 	totals->unnamed_frames += sample->unnamed_cnt;
+	totals->lineless_samples += sample->lineless_cnt > 0;
+	totals->lineless_frames += sample->lineless_cnt;
 	totals->folded_samples += folded;
 }
 

@@ -36,9 +36,10 @@ struct profile_sample {
 	const char *thread_comm;
 	u64 time_ns;
 	u64 weight_ns;
-	u8 status;	 /* enum sample_status */
-	u8 reason;	 /* enum sample_reason */
-	u32 unnamed_cnt; /* how many of the frames are FRAME_ID_UNNAMED */
+	u8 status;	  /* enum sample_status */
+	u8 reason;	  /* enum sample_reason */
+	u32 unnamed_cnt;  /* how many of the frames are FRAME_ID_UNNAMED */
+	u32 lineless_cnt; /* how many have a line that is not known */
 	const u32 *frame_ids;
 	size_t frame_cnt;
 };
@@ -60,6 +61,8 @@ struct profile_totals {
 	u64 by_reason[SAMPLE_REASON_COUNT];
 	u64 unnamed_samples; /* with at least one unnamed frame */
 	u64 unnamed_frames;
+	u64 lineless_samples; /* with at least one frame whose line is not known */
+	u64 lineless_frames;
 	u64 folded_samples;
 };
 

@@ -12,6 +12,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/printable.h"
+
 enum {
 	LINE_SZ = 2048, /* longer messages are cut; the longest are libbpf's verifier logs */
 	STATUS_SZ = 512,
@@ -117,10 +119,18 @@ static void line_add(struct line *line, const char *text)
 /* Escape sequences in a target's names must not reach the terminal. */
 static void line_add_escaped(struct line *line, const char *text)
 {
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++) {
+	size_t sz = strlen(text);
+
+	for (size_t i = 0, length; i < sz; i += length) {
 		char piece[8];
 
-		snprintf(piece, sizeof(piece), *p < 0x20 || *p == 0x7f ? "\\x%02x" : "%c", *p);
+		/* What a module escaped already stays as it is. */
+		length = text[i] == '\\' ? 1 : printable_character(text + i, sz - i);
+		if (length)
+			snprintf(piece, sizeof(piece), "%.*s", (int)length, text + i);
+		else
+			snprintf(piece, sizeof(piece), "\\x%02x", (unsigned char)text[i]);
+		length = length ? length : 1;
 		line_add(line, piece);
 	}
 }

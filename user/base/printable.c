@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the well-formed, printable character at `p`, 0 when there is none (Unicode 15, table 3-7). */
+/* Bytes of the well-formed character at `p`, 0 when there is none (Unicode 15, table 3-7) or it is a
+ * control character or a backslash. */
 static size_t character_size(const unsigned char *p, size_t sz)
 {
 	unsigned char low = 0x80;
@@ -33,13 +34,36 @@ static size_t character_size(const unsigned char *p, size_t sz)
 	return need;
 }
 
+/* Characters that are not seen but change what is: a name must not look like another, nor run over the
+ * rest of its line. All of them take three bytes but U+061C. */
+static bool is_invisible(const unsigned char *p, size_t sz)
+{
+	unsigned int code;
+
+	if (sz == 2)
+		return p[0] == 0xd8 && p[1] == 0x9c;
+	if (sz != 3)
+		return false;
+	code = (p[0] & 15u) << 12 | (p[1] & 63u) << 6 | (p[2] & 63u);
+	return (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2060 && code <= 0x206f) || code == 0xfeff;
+}
+
+size_t printable_character(const char *text, size_t sz)
+{
+	const unsigned char *p = (const unsigned char *)text;
+	size_t character_sz = character_size(p, sz);
+
+	return is_invisible(p, character_sz) ? 0 : character_sz;
+}
+
 const char *printable_copy(char *buf, size_t buf_sz, const char *bytes, size_t sz)
 {
 	const unsigned char *p = (const unsigned char *)bytes;
 	size_t out = 0;
 
 	for (size_t i = 0; i < sz;) {
-		size_t step = character_size(p + i, sz - i);
+		size_t step = printable_character(bytes + i, sz - i);
 		char piece[8];
 		size_t piece_sz = step;
 

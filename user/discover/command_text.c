@@ -1,41 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "discover/command_text.h"
 
-#include <stdbool.h>
 #include <string.h>
 
+#include "base/printable.h"
 #include "shared_types.h"
-
-static bool is_continuation(u8 byte)
-{
-	return (byte & 0xc0) == 0x80;
-}
-
-/* Length of the valid UTF-8 sequence at `bytes`, 0 when there is none (RFC 3629, section 4). */
-static size_t utf8_sequence_sz(const u8 *bytes, size_t left)
-{
-	u8 lead = bytes[0];
-	size_t sz = lead < 0x80	  ? 1
-		    : lead < 0xc2 ? 0
-		    : lead < 0xe0 ? 2
-		    : lead < 0xf0 ? 3
-		    : lead < 0xf5 ? 4
-				  : 0;
-
-	if (sz == 0 || sz > left)
-		return 0;
-	for (size_t i = 1; i < sz; i++) {
-		if (!is_continuation(bytes[i]))
-			return 0;
-	}
-	if ((lead == 0xe0 && bytes[1] < 0xa0) || (lead == 0xed && bytes[1] > 0x9f) ||
-	    (lead == 0xf0 && bytes[1] < 0x90) || (lead == 0xf4 && bytes[1] > 0x8f))
-		return 0;
-	/* U+0080 to U+009F are control characters too. */
-	if (lead == 0xc2 && bytes[1] < 0xa0)
-		return 0;
-	return sz;
-}
 
 static size_t escape_byte(u8 byte, char out[4])
 {
@@ -51,14 +20,14 @@ static size_t escape_byte(u8 byte, char out[4])
 /* One character of the input into `out`; returns how many bytes it took of the input. */
 static size_t format_char(const u8 *bytes, size_t left, char out[4], size_t *ret_out_sz)
 {
-	size_t sz = utf8_sequence_sz(bytes, left);
+	size_t sz = printable_character((const char *)bytes, left);
 
 	if (bytes[0] == '\0') {
 		out[0] = ' ';
 		*ret_out_sz = 1;
 		return 1;
 	}
-	if (sz == 0 || bytes[0] < 0x20 || bytes[0] == 0x7f || bytes[0] == '\\') {
+	if (!sz) {
 		*ret_out_sz = escape_byte(bytes[0], out);
 		return 1;
 	}

@@ -11,8 +11,8 @@ enum {
 	COMMAND_TEXT_INPUT_SZ = COMMAND_TEXT_SZ + 64,
 };
 
-/* `cmdline` holds arguments that end in NUL (the last one may not). They are joined by spaces; control
- * characters, backslashes and bytes that are no UTF-8 become \xHH. */
+/* `cmdline` holds arguments that end in NUL (the last one may not). They are joined by spaces; bytes
+ * of no printable_character() become \xHH. */
 void command_text_format(const char *cmdline, size_t sz, char ret_text[COMMAND_TEXT_SZ]);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text from targets made safe for one-line outputs and terminals. Valid UTF-8 is kept; these bytes
- * become `\x3b` style escapes: ';' (it separates frames), backslash, control characters (C0, DEL and
- * C1, every byte of it), and every byte that is not part of valid UTF-8.
+/* Text from targets made safe for one-line outputs and terminals. What a terminal can show is
+ * kept (base/printable.h); these bytes become `\x3b` style escapes: ';' (it separates frames), backslash,
+ * those of control characters and of invisible ones that separate lines or change the direction of text,
+ * and every byte that is not part of valid UTF-8.
  */
 #ifndef PANOPY_EXPORT_ESCAPE_H
 #define PANOPY_EXPORT_ESCAPE_H

@@ -57,14 +57,44 @@ static void add_stacks(struct rows *rows, const struct summary *summary)
 	add_share(rows, "new", "sent whole", sent > known ? sent - known : 0, sent);
 }
 
+static const struct stack_stats *stack_stats_of(const struct summary *summary)
+{
+	static const struct stack_stats NONE;
+
+	return summary->stack_stats ? summary->stack_stats : &NONE;
+}
+
 static void add_frames(struct rows *rows, const struct summary *summary)
 {
+	const struct stack_stats *stacks = stack_stats_of(summary);
 	u64 kernel = summary->bpf_stats[BPF_STAT_FRAMES];
-	u64 memory = summary->frames_from_memory;
+	u64 all = kernel + stacks->frames_read + stacks->frames_by_identity;
 
 	rows->group = "frames";
-	add_share(rows, "kernel", "read in the kernel", kernel, kernel + memory);
-	add_share(rows, "memory", "read from the process's memory later", memory, kernel + memory);
+	add_share(rows, "kernel", "read in the kernel", kernel, all);
+	add_share(rows, "memory", "read from the process's memory later", stacks->frames_read, all);
+	add_share(rows, "identity", "taken from the thread's last whole stack", stacks->frames_by_identity,
+		  all);
+	add_share(rows, "cache", "of those read later, named from the frame cache", stacks->frames_reused,
+		  stacks->frames_read);
+}
+
+static void add_frame_cache(struct rows *rows, const struct summary *summary)
+{
+	const struct stack_stats *stacks = stack_stats_of(summary);
+	u64 all = stacks->hits + stacks->partial + stacks->misses + stacks->by_identity + stacks->postponed +
+		  stacks->failed;
+
+	rows->group = "frame_cache";
+	add_share(rows, "hits", "stacks of which every frame was held", stacks->hits, all);
+	add_share(rows, "partial", "some frames", stacks->partial, all);
+	add_share(rows, "misses", "none", stacks->misses, all);
+	add_share(rows, "by_identity", "deep ones read whole less than a second before", stacks->by_identity,
+		  all);
+	add_share(rows, "postponed", "the same, and left truncated", stacks->postponed, all);
+	add_share(rows, "failed", "could not be read to their end", stacks->failed, all);
+	add_count(rows, "evicted_threads", "threads dropped to make room", stacks->evicted_threads);
+	add_count(rows, "evicted_frames", "frames dropped to make room", stacks->evicted_frames);
 }
 
 static void add_codes(struct rows *rows, const struct summary *summary)
@@ -155,6 +185,7 @@ static void add_losses(struct rows *rows, const struct summary *summary)
 		add_loss(rows, sample_reason_name(reason), sample_reason_text(reason),
 			 totals->by_reason[reason]);
 	add_loss(rows, "unnamed", "with an unnamed frame", totals->unnamed_samples);
+	add_loss(rows, "lines_unknown", "with a frame whose line is not known", totals->lineless_samples);
 	add_loss(rows, "folded", "folded into a shorter stack (table full)", totals->folded_samples);
 }
 
@@ -165,6 +196,7 @@ size_t stats_table_rows(const struct summary *summary, struct stats_row ret_rows
 	add_samples(&rows, summary);
 	add_stacks(&rows, summary);
 	add_frames(&rows, summary);
+	add_frame_cache(&rows, summary);
 	add_codes(&rows, summary);
 	add_remote(&rows, summary);
 	add_costs(&rows, summary);

@@ -28,7 +28,7 @@ struct stats_row {
 	bool only_if_any; /* the table leaves it out when `count` is 0 */
 };
 
-enum { STATS_MAX_ROWS = 64 };
+enum { STATS_MAX_ROWS = 96 };
 
 /* Fills the rows, those of one group in a row; returns how many. */
 size_t stats_table_rows(const struct summary *summary, struct stats_row ret_rows[STATS_MAX_ROWS]);

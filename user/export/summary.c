@@ -168,6 +168,8 @@ static void print_statuses(FILE *out, const struct profile_totals *totals)
 		print_account(out, sample_status_text(status_of_reason(reason)), sample_reason_text(reason),
 			      totals->by_reason[reason], totals->samples);
 	print_account(out, "with an unnamed frame", NULL, totals->unnamed_samples, totals->samples);
+	print_account(out, "with a frame whose line is not known", NULL, totals->lineless_samples,
+		      totals->samples);
 	print_account(out, "folded into a shorter stack (table full)", NULL, totals->folded_samples,
 		      totals->samples);
 }

@@ -11,6 +11,7 @@
 #include "aggregate/profile.h"
 #include "discover/process_table.h"
 #include "runtime/py_runtime.h"
+#include "stack/stack_stats.h"
 #include "symbolize/code_cache.h"
 #include "bpf_stats.h"
 
@@ -49,7 +50,7 @@ struct summary {
 	const struct summary_process *processes;
 	size_t process_cnt;
 	const struct code_cache_stats *code_stats; /* may be NULL */
-	u64 frames_from_memory;			   /* read by user space to complete a stack */
+	const struct stack_stats *stack_stats;	   /* may be NULL */
 	struct remote_mem_stats remote_reads;
 
 	u64 start_real_ns;

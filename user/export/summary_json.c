@@ -128,6 +128,8 @@ static void add_lost(struct json_object *root, const struct summary *summary)
 	}
 	add_u64(lost, "unnamed", totals->unnamed_samples);
 	add_u64(lost, "unnamed_frames", totals->unnamed_frames);
+	add_u64(lost, "lines_unknown", totals->lineless_samples);
+	add_u64(lost, "lines_unknown_frames", totals->lineless_frames);
 	add_u64(lost, "folded", totals->folded_samples);
 }
 

@@ -24,12 +24,15 @@
 #define CODE_INFO_NO_TABLE 0xffffffffu
 /* In the memo only: the frame is not shown. */
 #define FRAME_ID_HIDDEN 0xffffffffu
+/* In the memo only, a bit of code_idx: the frame's line is not known. */
+#define MEMO_LINELESS 0x80000000u
 
 enum {
 	MAX_CODES_DEFAULT = 1 << 20,
 	MAX_TABLE_BYTES_DEFAULT = 32 << 20,
 	MEMO_SETS = 1 << 14, /* 1 MiB with two entries of 32 bytes each */
 	MEMO_WAYS = 2,
+	MAX_CODES = 1 << 30,		     /* below MEMO_LINELESS */
 	MAX_TEXT_SZ = LIMIT_NAME_SZ * 2 + 8, /* Latin-1 doubles; the mark of a cut name */
 };
 
@@ -83,8 +86,9 @@ int code_cache_new(struct code_cache **ret_cache, const struct code_cache_config
 	byte_buf_init(&cache->text, MAX_TEXT_SZ);
 	err = string_table_new(&cache->tables, cache->max_table_bytes);
 	if (!err)
-		err = code_store_new(&cache->store,
-				     config->max_codes ? config->max_codes : MAX_CODES_DEFAULT);
+		err = code_store_new(&cache->store, config->max_codes > MAX_CODES ? MAX_CODES
+						    : config->max_codes		  ? config->max_codes
+										  : MAX_CODES_DEFAULT);
 	if (!err)
 		err = short_path_new(&cache->paths);
 	if (err) {
@@ -338,22 +342,28 @@ int code_cache_on_record(struct code_cache *cache, const struct code_record *rec
 	return err;
 }
 
-static s32 line_of(const struct code_cache *cache, const struct code_info *info, s32 instr_off)
+/* The line, 0 for code without one; -ENOENT when it is not known. */
+static int line_of(const struct code_cache *cache, const struct code_info *info, s32 instr_off, s32 *ret_line)
 {
 	const char *table;
-	s32 line = 0;
 	size_t sz;
 
-	if (cache->no_lines)
+	if (cache->no_lines || instr_off < 0) {
+		*ret_line = !cache->no_lines && info->firstlineno > 0 ? info->firstlineno : 0;
 		return 0;
-	if (instr_off < 0)
-		return info->firstlineno > 0 ? info->firstlineno : 0;
+	}
 	if (info->table_id == CODE_INFO_NO_TABLE)
-		return 0;
+		return -ENOENT;
 	table = string_table_at(cache->tables, info->table_id, &sz);
-	/* Bytes that are no table give no line. */
-	(void)line_table_decode((const u8 *)table, sz, info->firstlineno, instr_off, &line);
-	return line;
+	return line_table_decode((const u8 *)table, sz, info->firstlineno, instr_off, ret_line) ? -ENOENT : 0;
+}
+
+/* -ENOSPC: the frame table is full, and the id is that of such frames. */
+static int frame_of(const struct code_cache *cache, const struct code_info *info, s32 line, u32 *ret_id)
+{
+	struct frame frame = {info->qualname_id, info->file_id, line};
+
+	return frame_table_intern(cache->frames, &frame, ret_id);
 }
 
 /* Finds or reads the code object of a frame. A fingerprint of 0 tells nothing apart (it could not be
@@ -382,6 +392,8 @@ static enum frame_name_result name_slowly(struct code_cache *cache, const struct
 {
 	u32 frame_id = FRAME_ID_UNNAMED, idx;
 	const struct code_info *info;
+	bool lineless;
+	s32 line = 0;
 	int err = find_code(cache, source, frame, &idx);
 
 	if (err == -ENOSPC) {
@@ -401,17 +413,15 @@ static enum frame_name_result name_slowly(struct code_cache *cache, const struct
 		memo_put(set, source->epoch, frame, instr_off, FRAME_ID_HIDDEN, idx);
 		return FRAME_HIDDEN;
 	}
-	err = frame_table_intern(
-		cache->frames,
-		&(struct frame){info->qualname_id, info->file_id, line_of(cache, info, instr_off)},
-		&frame_id);
+	lineless = line_of(cache, info, instr_off, &line) != 0;
+	err = frame_of(cache, info, line, &frame_id);
 	if (err && err != -ENOSPC) {
 		*ret_frame_id = FRAME_ID_UNNAMED;
 		return FRAME_UNNAMED;
 	}
-	memo_put(set, source->epoch, frame, instr_off, frame_id, idx);
+	memo_put(set, source->epoch, frame, instr_off, frame_id, idx | (lineless ? MEMO_LINELESS : 0));
 	*ret_frame_id = frame_id;
-	return FRAME_NAMED;
+	return lineless ? FRAME_LINELESS : FRAME_NAMED;
 }
 
 enum frame_name_result code_cache_name(struct code_cache *cache, const struct code_source *source,
@@ -424,11 +434,11 @@ enum frame_name_result code_cache_name(struct code_cache *cache, const struct co
 		if (!memo_equal(&set[way], source->epoch, frame, instr_off) || !frame->code)
 			continue;
 		cache->stats.hits++;
-		code_store_touch(cache->store, set[way].code_idx);
+		code_store_touch(cache->store, set[way].code_idx & ~MEMO_LINELESS);
 		if (set[way].frame_id == FRAME_ID_HIDDEN)
 			return FRAME_HIDDEN;
 		*ret_frame_id = set[way].frame_id;
-		return FRAME_NAMED;
+		return set[way].code_idx & MEMO_LINELESS ? FRAME_LINELESS : FRAME_NAMED;
 	}
 	return name_slowly(cache, source, frame, instr_off, set, ret_frame_id);
 }

@@ -57,7 +57,8 @@ int code_cache_on_record(struct code_cache *cache, const struct code_record *rec
 enum frame_name_result {
 	FRAME_NAMED = 0,
 	FRAME_UNNAMED = 1,
-	FRAME_HIDDEN = 2, /* interpreter-made (CPython 3.12+'s __init__ shim): not shown */
+	FRAME_HIDDEN = 2,   /* interpreter-made (CPython 3.12+'s __init__ shim): not shown */
+	FRAME_LINELESS = 3, /* named, but its line is not known: no location table, or a cut one */
 };
 enum frame_name_result code_cache_name(struct code_cache *cache, const struct code_source *source,
 				       const struct py_frame *frame, u32 *ret_frame_id);
