@@ -140,9 +140,20 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+static void assert_segment(const struct remote_batch *batch, size_t segment, const void *want, size_t sz)
+{
+	size_t got;
+	const u8 *bytes = remote_batch_bytes(batch, segment, &got);
+
+	assert_int_equal(got, sz);
+	if (sz)
+		assert_memory_equal(bytes, want, sz);
+}
+
 static void test_page_that_hangs_costs_only_its_process(void **state)
 {
 	struct remote_mem *hanging, *healthy;
+	struct remote_batch *batch;
 	static u64 word = 7;
 	void *page;
 	u64 value;
@@ -170,9 +181,18 @@ static void test_page_that_hangs_costs_only_its_process(void **state)
 	assert_int_equal(remote_mem_open_process(&hanging, pid), 0);
 	assert_int_equal(remote_mem_open_process(&healthy, getpid()), 0);
 	begin = now();
-	assert_int_equal(remote_mem_read_u64(hanging, (uintptr_t)page, &value), -ETIMEDOUT);
+	assert_int_equal(remote_batch_new(&batch, 4, 64), 0);
+	remote_batch_add(batch, (uintptr_t)&word, sizeof(word));
+	remote_batch_add(batch, (uintptr_t)page, sizeof(value));
+	assert_int_equal(remote_mem_read_batch(hanging, batch), -ETIMEDOUT);
+	assert_segment(batch, 0, NULL, 0);
 	assert_true(now() - begin < 5);
 	assert_int_equal(remote_mem_read_u64(hanging, (uintptr_t)&word, &value), -EIO);
+	assert_int_equal(remote_batch_add(batch, (uintptr_t)&word, sizeof(word)), 0);
+	assert_int_equal(remote_mem_read_batch(hanging, batch), -EIO);
+	assert_int_equal(remote_mem_read_batch(healthy, batch), 0);
+	assert_segment(batch, 0, &word, sizeof(word));
+	remote_batch_free(batch);
 	assert_int_equal(remote_mem_read_u64(healthy, (uintptr_t)&word, &value), 0);
 	assert_true(value == 7);
 	kill(pid, SIGKILL);
@@ -274,6 +294,125 @@ static void test_bad_images_are_refused(void **state)
 	assert_null(mem);
 }
 
+static void test_batch_of_an_image(void **state)
+{
+	struct image_file file = good_image();
+	const struct remote_batch_stats *stats;
+	struct remote_batch *batch;
+	struct remote_mem *mem;
+
+	assert_int_equal(open_image(&file, sizeof(file), &mem), 0);
+	assert_int_equal(remote_batch_new(&batch, 8, 64), 0);
+	assert_int_equal(remote_batch_add(batch, 0x1000, 16), 0);
+	assert_int_equal(remote_batch_add(batch, 0x100c, 8), 1);
+	assert_int_equal(remote_batch_add(batch, 0x5000, 8), 2);
+	assert_int_equal(remote_batch_add(batch, 0x7fff00000000, 8), 3);
+	assert_int_equal(remote_mem_read_batch(mem, batch), 0);
+	assert_segment(batch, 0, file.bytes, 16);
+	assert_segment(batch, 1, file.bytes + 12, 4);
+	assert_segment(batch, 2, NULL, 0);
+	assert_segment(batch, 3, file.bytes + 16, 8);
+	assert_segment(batch, 4, NULL, 0);
+	stats = remote_batch_stats(batch);
+	assert_int_equal(stats->calls, 1);
+	assert_int_equal(stats->system_calls, 0);
+	assert_int_equal(stats->segments, 4);
+	assert_int_equal(stats->segments_whole, 2);
+	assert_int_equal(stats->bytes, 28);
+	remote_batch_free(batch);
+	remote_mem_close(mem);
+}
+
+static void test_batch_is_bounded(void **state)
+{
+	struct remote_batch *batch;
+
+	assert_int_equal(remote_batch_new(&batch, SIZE_MAX, 64), -EINVAL);
+	assert_int_equal(remote_batch_new(&batch, 2, SIZE_MAX), -EINVAL);
+	assert_int_equal(remote_batch_new(&batch, 2, 64), 0);
+	assert_int_equal(remote_batch_add(batch, UINT64_MAX - 3, 8), -EFAULT);
+	assert_int_equal(remote_batch_add(batch, 0x1000, 0), -EINVAL);
+	assert_int_equal(remote_batch_add(batch, 0x1000, 65), -ENOSPC);
+	assert_int_equal(remote_batch_add(batch, 0x1000, SIZE_MAX / 2), -ENOSPC);
+	assert_int_equal(remote_batch_add(batch, 0x1000, 60), 0);
+	assert_int_equal(remote_batch_add(batch, 0x1000, 5), -ENOSPC);
+	assert_int_equal(remote_batch_add(batch, 0x1000, 2), 1);
+	assert_int_equal(remote_batch_add(batch, 0x1000, 1), -ENOSPC);
+	assert_int_equal(remote_batch_count(batch), 2);
+	remote_batch_clear(batch);
+	assert_int_equal(remote_batch_count(batch), 0);
+	assert_int_equal(remote_batch_add(batch, 0x1000, 64), 0);
+	remote_batch_free(batch);
+}
+
+static void test_batch_of_a_live_process(void **state)
+{
+	enum { WORDS = 3000 };
+	static u64 words[WORDS];
+	u8 *pages = mmap(NULL, 4 * PAGE_SZ, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const u8 *first, *second;
+	struct remote_batch *batch;
+	struct remote_mem *mem;
+	size_t sz;
+
+	memset(pages, 0x5a, 4 * PAGE_SZ);
+	munmap(pages + 2 * PAGE_SZ, PAGE_SZ);
+	for (size_t i = 0; i < WORDS; i++)
+		words[i] = i * i + 1;
+	assert_int_equal(remote_mem_open_process(&mem, getpid()), 0);
+	assert_int_equal(remote_batch_new(&batch, WORDS + 3, 1 << 20), 0);
+	/* The second page is there, the third is not: what comes is at most the part in front of it. */
+	remote_batch_add(batch, (uintptr_t)pages + PAGE_SZ, 2 * PAGE_SZ);
+	remote_batch_add(batch, 0, 8);
+	remote_batch_add(batch, (uintptr_t)pages + 3 * PAGE_SZ, PAGE_SZ);
+	for (size_t i = 0; i < WORDS; i++)
+		remote_batch_add(batch, (uintptr_t)&words[i], sizeof(words[i]));
+	assert_int_equal(remote_mem_read_batch(mem, batch), 0);
+	first = remote_batch_bytes(batch, 0, &sz);
+	assert_true(sz <= PAGE_SZ);
+	for (size_t i = 0; i < sz; i++)
+		assert_int_equal(first[i], 0x5a);
+	assert_segment(batch, 1, NULL, 0);
+	assert_segment(batch, 2, pages, PAGE_SZ);
+	for (size_t i = 0; i < WORDS; i++)
+		assert_segment(batch, 3 + i, &words[i], sizeof(words[i]));
+	first = remote_batch_bytes(batch, 3, &sz);
+	second = remote_batch_bytes(batch, 4, &sz);
+	assert_ptr_equal(first + sizeof(words[0]), second);
+	assert_int_equal(remote_batch_stats(batch)->calls, 1);
+	/* One behind each of the two holes, and one for each 1,024 of the rest. */
+	assert_int_equal(remote_batch_stats(batch)->system_calls, 2 + 3);
+	remote_batch_free(batch);
+	remote_mem_close(mem);
+	munmap(pages, 2 * PAGE_SZ);
+	munmap(pages + 3 * PAGE_SZ, PAGE_SZ);
+}
+
+static void test_batch_of_a_process_that_ends(void **state)
+{
+	static u64 word = 5;
+	struct remote_batch *batch;
+	struct remote_mem *mem;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(remote_mem_open_process(&mem, pid), 0);
+	assert_int_equal(remote_batch_new(&batch, 4, 64), 0);
+	remote_batch_add(batch, (uintptr_t)&word, sizeof(word));
+	assert_int_equal(remote_mem_read_batch(mem, batch), 0);
+	assert_segment(batch, 0, &word, sizeof(word));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(remote_mem_read_batch(mem, batch), -ESRCH);
+	assert_segment(batch, 0, NULL, 0);
+	remote_batch_free(batch);
+	remote_mem_close(mem);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,6 +424,10 @@ int main(void)
 		cmocka_unit_test(test_page_that_hangs_costs_only_its_process),
 		cmocka_unit_test(test_image_is_read_across_segments),
 		cmocka_unit_test(test_bad_images_are_refused),
+		cmocka_unit_test(test_batch_of_an_image),
+		cmocka_unit_test(test_batch_is_bounded),
+		cmocka_unit_test(test_batch_of_a_live_process),
+		cmocka_unit_test(test_batch_of_a_process_that_ends),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

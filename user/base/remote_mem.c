@@ -27,6 +27,11 @@ enum {
 	/* Most reads are a struct or a name; longer ones take several rounds. */
 	READ_MAX_SZ = 64 * 1024,
 
+	/* One process_vm_readv takes no more (UIO_MAXIOV). */
+	VECTORS_MAX = 1024,
+	BATCH_MAX_SEGMENTS = 1 << 20,
+	BATCH_MAX_BYTES = 1 << 30,
+
 	IMAGE_VERSION = 1,
 	IMAGE_MAX_SZ = 256 << 20,
 	IMAGE_MAX_SEGMENTS = 65536,
@@ -46,6 +51,9 @@ struct remote_mem {
 	int pidfd;
 	bool given_up;
 	struct remote_mem_stats *stats; /* may be NULL */
+	/* Otherwise `view` answers, of an image or of a test. */
+	remote_view_fn view;
+	void *view_ctx;
 	/* Image: segments ascending, not overlapping, pointing into `image`. */
 	u8 *image;
 	struct segment *segments;
@@ -58,6 +66,31 @@ struct read_call {
 	size_t sz;
 	int result;
 	u8 bytes[];
+};
+
+struct batch_segment {
+	u64 addr;
+	u32 off; /* in the batch's bytes */
+	u32 sz;
+	u32 got;
+};
+
+/* What the worker may touch; its own once it was given up. The bytes stand behind the segments. */
+struct batch_call {
+	pid_t pid;
+	int result;
+	u32 system_calls;
+	u32 cnt;
+	u32 sz;
+	u8 *bytes;
+	struct batch_segment segments[];
+};
+
+struct remote_batch {
+	struct batch_call *call;
+	size_t max_segments;
+	size_t max_bytes;
+	struct remote_batch_stats stats;
 };
 
 static void run_read(void *block)
@@ -152,24 +185,24 @@ static const struct segment *find_segment(const struct remote_mem *mem, u64 addr
 	return NULL;
 }
 
-static int read_image(const struct remote_mem *mem, remote_addr_t addr, u8 *ret_buf, size_t sz)
+/* As much of it as the image has. */
+static size_t view_image(void *ctx, remote_addr_t addr, void *ret_buf, size_t sz)
 {
-	while (sz > 0) {
-		const struct segment *segment = find_segment(mem, addr);
-		u64 off, part;
+	const struct remote_mem *mem = ctx;
+	size_t have = 0;
+
+	while (have < sz) {
+		const struct segment *segment = find_segment(mem, addr + have);
+		size_t off, part;
 
 		if (!segment)
-			return -EFAULT;
-		off = addr - segment->addr;
-		part = segment->sz - off;
-		if (part > sz)
-			part = sz;
-		memcpy(ret_buf, segment->bytes + off, part);
-		addr += part;
-		ret_buf += part;
-		sz -= part;
+			break;
+		off = addr + have - segment->addr;
+		part = segment->sz - off < sz - have ? segment->sz - off : sz - have;
+		memcpy((u8 *)ret_buf + have, segment->bytes + off, part);
+		have += part;
 	}
-	return 0;
+	return have;
 }
 
 int remote_mem_read(struct remote_mem *mem, remote_addr_t addr, void *ret_buf, size_t sz)
@@ -178,7 +211,7 @@ int remote_mem_read(struct remote_mem *mem, remote_addr_t addr, void *ret_buf, s
 		return -EFAULT;
 	if (mem->pidfd >= 0)
 		return read_live(mem, addr, ret_buf, sz);
-	return read_image(mem, addr, ret_buf, sz);
+	return mem->view(mem->view_ctx, addr, ret_buf, sz) == sz ? 0 : -EFAULT;
 }
 
 void remote_mem_count(struct remote_mem *mem, struct remote_mem_stats *stats)
@@ -193,6 +226,191 @@ int remote_mem_read_u64(struct remote_mem *mem, remote_addr_t addr, u64 *ret_val
 
 	if (!err)
 		*ret_value = value;
+	return err;
+}
+
+static int batch_alloc(struct remote_batch *batch)
+{
+	size_t head = sizeof(*batch->call) + batch->max_segments * sizeof(batch->call->segments[0]);
+
+	batch->call = malloc(head + batch->max_bytes);
+	if (!batch->call)
+		return -ENOMEM;
+	batch->call->cnt = 0;
+	batch->call->sz = 0;
+	batch->call->bytes = (u8 *)batch->call + head;
+	return 0;
+}
+
+int remote_batch_new(struct remote_batch **ret_batch, size_t max_segments, size_t max_bytes)
+{
+	struct remote_batch *batch;
+	int err;
+
+	if (max_segments > BATCH_MAX_SEGMENTS || max_bytes > BATCH_MAX_BYTES)
+		return -EINVAL;
+	batch = calloc(1, sizeof(*batch));
+	if (!batch)
+		return -ENOMEM;
+	batch->max_segments = max_segments;
+	batch->max_bytes = max_bytes;
+	err = batch_alloc(batch);
+	if (err) {
+		remote_batch_free(batch);
+		return err;
+	}
+	*ret_batch = batch;
+	return 0;
+}
+
+void remote_batch_free(struct remote_batch *batch)
+{
+	if (batch)
+		free(batch->call);
+	free(batch);
+}
+
+void remote_batch_clear(struct remote_batch *batch)
+{
+	if (!batch->call)
+		return;
+	batch->call->cnt = 0;
+	batch->call->sz = 0;
+}
+
+int remote_batch_add(struct remote_batch *batch, remote_addr_t addr, size_t sz)
+{
+	struct batch_call *call;
+
+	/* The last call was given up along with its bytes. */
+	if (!batch->call && batch_alloc(batch))
+		return -ENOMEM;
+	call = batch->call;
+	if (!sz)
+		return -EINVAL;
+	if (addr + sz < addr)
+		return -EFAULT;
+	if (call->cnt == batch->max_segments || sz > batch->max_bytes - call->sz)
+		return -ENOSPC;
+	call->segments[call->cnt] = (struct batch_segment){.addr = addr, .off = call->sz, .sz = (u32)sz};
+	call->sz += (u32)sz;
+	return (int)call->cnt++;
+}
+
+size_t remote_batch_count(const struct remote_batch *batch)
+{
+	return batch->call ? batch->call->cnt : 0;
+}
+
+const u8 *remote_batch_bytes(const struct remote_batch *batch, size_t segment, size_t *ret_sz)
+{
+	if (!batch->call || segment >= batch->call->cnt) {
+		*ret_sz = 0;
+		return NULL;
+	}
+	*ret_sz = batch->call->segments[segment].got;
+	return batch->call->bytes + batch->call->segments[segment].off;
+}
+
+const struct remote_batch_stats *remote_batch_stats(const struct remote_batch *batch)
+{
+	return &batch->stats;
+}
+
+/* Deals `got` bytes out to the segments from `first` on, in order; returns the first behind the one that
+ * the read stopped in. */
+static u32 batch_deal(struct batch_call *call, u32 first, u32 end, size_t got)
+{
+	for (u32 i = first; i < end; i++) {
+		struct batch_segment *segment = &call->segments[i];
+
+		segment->got = got < segment->sz ? (u32)got : segment->sz;
+		got -= segment->got;
+		if (segment->got < segment->sz)
+			return i + 1;
+	}
+	return end;
+}
+
+static void run_batch(void *block)
+{
+	struct batch_call *call = block;
+	struct iovec local, remote[VECTORS_MAX];
+	u32 at = 0;
+
+	while (at < call->cnt) {
+		u32 end = call->cnt - at < VECTORS_MAX ? call->cnt : at + VECTORS_MAX;
+		const struct batch_segment *last = &call->segments[end - 1];
+		ssize_t got;
+
+		local.iov_base = call->bytes + call->segments[at].off;
+		local.iov_len = last->off + last->sz - call->segments[at].off;
+		for (u32 i = at; i < end; i++) {
+			remote[i - at].iov_base = (void *)(uintptr_t)call->segments[i].addr;
+			remote[i - at].iov_len = call->segments[i].sz;
+		}
+		got = process_vm_readv(call->pid, &local, 1, remote, end - at, 0);
+		call->system_calls++;
+		if (got < 0 && errno != EFAULT) {
+			call->result = -errno;
+			return;
+		}
+		at = batch_deal(call, at, end, got < 0 ? 0 : (size_t)got);
+	}
+}
+
+static int read_batch_live(struct remote_mem *mem, struct remote_batch *batch)
+{
+	struct batch_call *call = batch->call;
+	int err;
+
+	if (mem->given_up)
+		return -EIO;
+	call->pid = mem->pid;
+	err = deadline_call(0, run_batch, free, call, READ_DEADLINE_NS);
+	if (err == -ETIMEDOUT) {
+		mem->given_up = true;
+		batch->call = NULL;
+		return err;
+	}
+	batch->stats.system_calls += call->system_calls;
+	err = err ?: call->result;
+	return err ?: process_is_gone(mem) ? -ESRCH : 0;
+}
+
+static int read_batch_view(const struct remote_mem *mem, struct batch_call *call)
+{
+	for (u32 i = 0; i < call->cnt; i++) {
+		struct batch_segment *segment = &call->segments[i];
+
+		segment->got =
+			(u32)mem->view(mem->view_ctx, segment->addr, call->bytes + segment->off, segment->sz);
+	}
+	return 0;
+}
+
+int remote_mem_read_batch(struct remote_mem *mem, struct remote_batch *batch)
+{
+	struct batch_call *call = batch->call;
+	int err;
+
+	if (!remote_batch_count(batch))
+		return 0;
+	for (u32 i = 0; i < call->cnt; i++)
+		call->segments[i].got = 0;
+	call->result = 0;
+	call->system_calls = 0;
+	batch->stats.calls++;
+	batch->stats.segments += call->cnt;
+	err = mem->pidfd >= 0 ? read_batch_live(mem, batch) : read_batch_view(mem, call);
+	for (u32 i = 0; batch->call && i < call->cnt; i++) {
+		struct batch_segment *segment = &call->segments[i];
+
+		if (err)
+			segment->got = 0;
+		batch->stats.segments_whole += segment->got == segment->sz;
+		batch->stats.bytes += segment->got;
+	}
 	return err;
 }
 
@@ -315,6 +533,8 @@ int remote_mem_open_image(struct remote_mem **ret_mem, const char *path)
 
 	if (!mem)
 		return -ENOMEM;
+	mem->view = view_image;
+	mem->view_ctx = mem;
 	err = load_file(path, &mem->image, &sz);
 	if (!err)
 		err = decode_image(mem, sz);
@@ -322,6 +542,18 @@ int remote_mem_open_image(struct remote_mem **ret_mem, const char *path)
 		remote_mem_close(mem);
 		return err;
 	}
+	*ret_mem = mem;
+	return 0;
+}
+
+int remote_mem_open_view(struct remote_mem **ret_mem, remote_view_fn view, void *ctx)
+{
+	struct remote_mem *mem = mem_alloc();
+
+	if (!mem)
+		return -ENOMEM;
+	mem->view = view;
+	mem->view_ctx = ctx;
 	*ret_mem = mem;
 	return 0;
 }
