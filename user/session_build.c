@@ -106,7 +106,7 @@ static int open_user(struct session *session, const pid_t *pids, size_t pid_cnt)
 		return err;
 	target_config.codes = session->codes;
 	err = target_table_new(&session->targets, &target_config);
-	err = err ?: stack_completer_new(&session->completer, MAX_COMPLETED_FRAMES);
+	err = err ?: late_stacks_new(&session->late, session->codes, MAX_COMPLETED_FRAMES);
 	err = err ?: known_stacks_new(&session->stacks);
 	session->pending = calloc(MAX_PENDING, sizeof(*session->pending));
 	session->frame_ids = malloc(MAX_STACK_FRAMES * sizeof(*session->frame_ids));
@@ -235,7 +235,7 @@ void session_close(struct session *session)
 	mapping_events_close(session->mappings);
 	ring_reader_close(session->rings);
 	target_table_free(session->targets);
-	stack_completer_free(session->completer);
+	late_stacks_free(session->late);
 	code_cache_free(session->codes);
 	profile_free(session->profile);
 	bpf_loader_close(session->loader);

@@ -10,8 +10,8 @@
 #include "kernel/mapping_events.h"
 #include "kernel/perf_timers.h"
 #include "kernel/ring_reader.h"
+#include "late_stack.h"
 #include "session.h"
-#include "stack/stack_complete.h"
 #include "target_table.h"
 
 enum {
@@ -28,7 +28,7 @@ struct session {
 	size_t event_ring;
 	struct mapping_events *mappings;
 	struct target_table *targets;
-	struct stack_completer *completer;
+	struct late_stacks *late;
 	struct code_cache *codes;
 	struct profile *profile;
 	struct known_stacks *stacks;

@@ -74,7 +74,7 @@ void session_summarize(struct session *session, struct summary *ret_summary)
 	bpf_counters_read(bpf_loader_stats_fd(session->loader), summary->bpf_stats);
 	memcpy(summary->losses, session->losses, sizeof(summary->losses));
 	summary->losses[SUMMARY_LOSS_PROCESS_TABLE_FULL] += target_table_full_count(session->targets);
-	summary->stack_stats = stack_completer_stats(session->completer);
+	summary->stack_stats = late_stacks_stats(session->late);
 	summary->remote_reads = session->remote_reads;
 	own_cpu_ns(&summary->own_user_ns, &summary->own_system_ns);
 	getrusage(RUSAGE_SELF, &usage);

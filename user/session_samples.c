@@ -7,7 +7,6 @@
  */
 #include "kernel/sent_stacks.h"
 #include "session_internal.h"
-#include "symbolize/code_object.h"
 
 static struct code_source source_of(const struct target *target)
 {
@@ -35,38 +34,6 @@ static void name_frames(struct session *session, const struct code_source *sourc
 		sample->lineless_cnt += result == FRAME_LINELESS;
 		session->frame_ids[sample->frame_cnt++] = id;
 	}
-}
-
-/* What was read later has no fingerprint of the sample's time; the present one serves, as the stack is
- * flagged as late anyway. */
-static void name_late_frames(struct session *session, const struct code_source *source,
-			     const struct py_frame *frames, size_t cnt, struct profile_sample *sample)
-{
-	for (size_t i = 0; i < cnt; i++) {
-		struct py_frame frame = frames[i];
-
-		code_object_fingerprint(source->mem, source->layout, frame.code, &frame.fingerprint);
-		name_frames(session, source, &frame, 1, sample);
-	}
-}
-
-static bool can_be_completed(const struct sample_record *record)
-{
-	return record->status == SAMPLE_TRUNCATED && record->resume_frame &&
-	       (record->reason == SAMPLE_REASON_BUDGET || record->reason == SAMPLE_REASON_PAGE_FAULT);
-}
-
-static void complete(struct session *session, const struct code_source *source,
-		     const struct sample_record *record, struct profile_sample *sample)
-{
-	const struct py_frame *frames;
-	size_t cnt;
-
-	if (!source->mem || stack_complete(session->completer, source->mem, source->layout,
-					   record->resume_frame, &frames, &cnt))
-		return;
-	sample->status = SAMPLE_LATE;
-	name_late_frames(session, source, frames, cnt, sample);
 }
 
 static bool sample_is_valid(const struct sample_record *record, size_t sz)
@@ -123,8 +90,7 @@ static void on_sample(struct session *session, const struct sample_record *recor
 	sample.status = record->status;
 	sample.reason = record->reason;
 	name_frames(session, &source, record->frames, record->frame_cnt, &sample);
-	if (can_be_completed(record))
-		complete(session, &source, record, &sample);
+	late_stacks_complete(session->late, &source, record, &sample, session->frame_ids, MAX_STACK_FRAMES);
 	if (record->reason == SAMPLE_REASON_THREAD_SCAN)
 		target_table_seed_threads(session->targets, target);
 	if (profile_add(session->profile, &sample, &node)) {

@@ -13,6 +13,7 @@
 #include "stack/stack_complete.h"
 #include "stack/thread_list.h"
 #include "symbolize/code_object.h"
+#include "symbolize/fingerprint_batch.h"
 #include "symbolize/line_table.h"
 #include "symbolize/py_string.h"
 
@@ -245,18 +246,56 @@ static void second_sample_is_cached(void **state)
 	}
 }
 
+/* Many at a time, with addresses among them where no code object is. */
+static void fingerprints_read_in_batches_are_the_same(void **state)
+{
+	struct fingerprint_batch *batch;
+	u32 fingerprints[CHAIN_MAX + 1];
+	u64 codes[CHAIN_MAX + 1];
+
+	assert_int_equal(fingerprint_batch_new(&batch), 0);
+	for (size_t i = 0; i < case_cnt; i++) {
+		struct image_case *c = &cases[i];
+
+		for (u32 frame = 0; frame < c->frame_cnt; frame++)
+			codes[frame] = frame % 7 == 6 ? frame : c->frames[frame].code;
+		assert_int_equal(
+			fingerprint_batch_read(batch, c->mem, &c->layout, codes, c->frame_cnt, fingerprints),
+			0);
+		for (u32 frame = 0; frame < c->frame_cnt; frame++)
+			assert_int_equal(fingerprints[frame],
+					 frame % 7 == 6 ? 0 : c->frames[frame].fingerprint);
+	}
+	assert_int_equal(fingerprint_batch_stats(batch)->system_calls, 0);
+	fingerprint_batch_free(batch);
+}
+
+static int read_no_fingerprints(void *ctx, const u64 *codes, size_t cnt, u32 *ret_fingerprints)
+{
+	return 0;
+}
+
+static bool name_by_code(void *ctx, const struct py_frame *frame, u32 *ret_id)
+{
+	*ret_id = (u32)frame->code;
+	return true;
+}
+
 /* What the kernel's budget leaves over is read on in user space. */
 static void budget_is_kept_and_the_rest_found(void **state)
 {
+	const struct stack_completer_config config = {.max_frames = 4096};
+	const struct stack_namer namer = {NULL, read_no_fingerprints, name_by_code};
 	struct stack_completer *completer;
 
-	assert_int_equal(stack_completer_new(&completer, 4096), 0);
+	assert_int_equal(stack_completer_new(&completer, &config), 0);
 	for (size_t i = 0; i < case_cnt; i++) {
 		struct image_case *c = &cases[i];
 		struct walker_input input = image_case_input(c);
 		struct walker_output walk;
-		const struct py_frame *rest;
-		size_t rest_cnt, shown = 0, at = 0;
+		struct stack_request request = {.mem = c->mem, .layout = &c->layout, .epoch = i};
+		struct completed_stack rest;
+		size_t shown = 0, at = 0;
 
 		if (c->frame_cnt <= 8 || is_ambiguous(c))
 			continue;
@@ -269,13 +308,17 @@ static void budget_is_kept_and_the_rest_found(void **state)
 		while (shown < 8 || !c->chain[at].is_shown)
 			shown += c->chain[at++].is_shown;
 		assert_int_equal(walk.resume_frame, c->chain[at].addr);
-		assert_int_equal(
-			stack_complete(completer, c->mem, &c->layout, walk.resume_frame, &rest, &rest_cnt),
-			0);
-		assert_int_equal(rest_cnt, c->frame_cnt - 8);
-		for (size_t frame = 0; frame < rest_cnt; frame++) {
-			assert_int_equal(rest[frame].code, c->frames[8 + frame].code);
-			assert_int_equal(rest[frame].instr_off, c->frames[8 + frame].instr_off);
+		request.resume_frame = walk.resume_frame;
+		/* The second time from the frame cache. */
+		for (int time = 0; time < 2; time++) {
+			assert_int_equal(stack_complete(completer, &request, &namer, &rest), 0);
+			assert_int_equal(rest.cnt, c->frame_cnt - 8);
+			for (size_t frame = 0; frame < rest.cnt; frame++) {
+				assert_int_equal(rest.frames[frame].code, c->frames[8 + frame].code);
+				assert_int_equal(rest.frames[frame].instr_off,
+						 c->frames[8 + frame].instr_off);
+				assert_int_equal(rest.frame_ids[frame], (u32)c->frames[8 + frame].code);
+			}
 		}
 	}
 	stack_completer_free(completer);
@@ -319,6 +362,7 @@ int main(void)
 		cmocka_unit_test(code_records_carry_the_same_names),
 		cmocka_unit_test(code_records_are_complete),
 		cmocka_unit_test(second_sample_is_cached),
+		cmocka_unit_test(fingerprints_read_in_batches_are_the_same),
 		cmocka_unit_test(budget_is_kept_and_the_rest_found),
 		cmocka_unit_test(thread_lists_name_the_thread),
 	};

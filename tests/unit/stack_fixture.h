@@ -6,10 +6,8 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -29,6 +27,9 @@ struct fake_segment {
 
 struct fake_memory {
 	struct remote_mem *mem;
+	/* Called before every segment that is read. */
+	void (*on_read)(void *ctx);
+	void *ctx;
 	size_t cnt;
 	struct fake_segment segments[FAKE_SEGMENTS_MAX];
 };
@@ -72,33 +73,31 @@ static inline void fake_memory_put(struct fake_memory *memory, u64 addr, const v
 	memcpy(memory->segments[at].bytes, bytes, sz);
 }
 
-/* The memory as it is now; valid until the next call. */
+static inline size_t fake_memory_view(void *ctx, remote_addr_t addr, void *ret_buf, size_t sz)
+{
+	struct fake_memory *memory = ctx;
+	size_t have = 0;
+
+	if (memory->on_read)
+		memory->on_read(memory->ctx);
+	for (size_t i = 0; i < memory->cnt && have < sz; i++) {
+		const struct fake_segment *segment = &memory->segments[i];
+
+		if (addr + have < segment->addr || addr + have - segment->addr >= segment->sz)
+			continue;
+		while (have < sz && addr + have - segment->addr < segment->sz) {
+			((u8 *)ret_buf)[have] = segment->bytes[addr + have - segment->addr];
+			have++;
+		}
+	}
+	return have;
+}
+
+/* The memory as it is at each read. */
 static inline struct remote_mem *fake_memory_open(struct fake_memory *memory)
 {
-	char path[] = "/tmp/panopy-unit-XXXXXX";
-	int fd = mkstemp(path);
-	FILE *file = fdopen(fd, "w");
-	u32 head[2] = {1, (u32)memory->cnt};
-	u64 off = 16 + 24 * memory->cnt;
-	int err;
-
-	assert_non_null(file);
-	fwrite("PANOPYMI", 8, 1, file);
-	fwrite(head, sizeof(head), 1, file);
-	for (size_t i = 0; i < memory->cnt; i++) {
-		u64 row[3] = {memory->segments[i].addr, memory->segments[i].sz, off};
-
-		fwrite(row, sizeof(row), 1, file);
-		off += row[1];
-	}
-	for (size_t i = 0; i < memory->cnt; i++)
-		fwrite(memory->segments[i].bytes, memory->segments[i].sz, 1, file);
-	assert_int_equal(fclose(file), 0);
-	remote_mem_close(memory->mem);
-	memory->mem = NULL;
-	err = remote_mem_open_image(&memory->mem, path);
-	unlink(path);
-	assert_int_equal(err, 0);
+	if (!memory->mem)
+		assert_int_equal(remote_mem_open_view(&memory->mem, fake_memory_view, memory), 0);
 	return memory->mem;
 }
 

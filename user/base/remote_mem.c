@@ -374,6 +374,8 @@ static int read_batch_live(struct remote_mem *mem, struct remote_batch *batch)
 		return err;
 	}
 	batch->stats.system_calls += call->system_calls;
+	if (mem->stats)
+		mem->stats->calls += call->system_calls;
 	err = err ?: call->result;
 	return err ?: process_is_gone(mem) ? -ESRCH : 0;
 }
@@ -410,6 +412,11 @@ int remote_mem_read_batch(struct remote_mem *mem, struct remote_batch *batch)
 			segment->got = 0;
 		batch->stats.segments_whole += segment->got == segment->sz;
 		batch->stats.bytes += segment->got;
+		if (mem->stats) {
+			mem->stats->segments++;
+			mem->stats->segments_read += segment->got == segment->sz;
+			mem->stats->bytes += segment->got;
+		}
 	}
 	return err;
 }

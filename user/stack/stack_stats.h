@@ -19,7 +19,7 @@ struct stack_stats {
 	/* Frames of completed stacks; the first two add up to all of them. */
 	u64 frames_read;	/* from the process's memory */
 	u64 frames_by_identity; /* from the last whole read */
-	u64 frames_reused;	/* their finished frame was taken over */
+	u64 frames_reused;	/* of those read: their finished frame was taken over */
 	u64 fingerprints_read;	/* of code objects, to prove or name the others */
 
 	/* The cache's bounds. */
