@@ -84,15 +84,6 @@ static __always_inline void sample_take(struct walk_scratch *s, struct bpf_perf_
 	stack_finish(s, reason);
 }
 
-/* 0 for a stack that is not to be referred to: not exact, or with a frame that could not be told apart. */
-static __always_inline u64 stack_identity(const struct walk *w)
-{
-	if (w->status != SAMPLE_EXACT || w->unread_cnt)
-		return 0;
-	/* The salt carries key, epoch and interpreter. */
-	return fingerprint_mix(fingerprint_mix(w->salt ^ w->identity, w->fingerprints), w->frame_cnt);
-}
-
 static __always_inline void repeat_send(struct walk_scratch *s, u64 identity)
 {
 	const struct sample_record *sample = scratch_sample(s);

@@ -77,4 +77,13 @@ static __always_inline void stack_finish(struct walk_scratch *s, int reason)
 		walk_stop(w, doubt);
 }
 
+/* 0 for a stack that is not to be referred to: not exact, or with a frame that could not be told apart. */
+static __always_inline u64 stack_identity(const struct walk *w)
+{
+	if (w->status != SAMPLE_EXACT || w->unread_cnt)
+		return 0;
+	/* The salt carries key, epoch and interpreter. */
+	return fingerprint_mix(fingerprint_mix(w->salt ^ w->identity, w->fingerprints), w->frame_cnt);
+}
+
 #endif

@@ -19,7 +19,8 @@ enum { CODE_RECORD_MAX_SZ = sizeof(((struct walk_scratch *)0)->code_record) };
 
 /* The maps' values and what the helpers need to know: the walker reaches them without a parameter. */
 static struct {
-	struct walk_scratch scratch;
+	struct walk_scratch scratches[WALKER_CPUS];
+	u32 cpu;
 	u64 stats[BPF_STAT_COUNT];
 	struct sent_bucket sent_codes[SENT_BUCKETS];
 	walker_read_fn read;
@@ -43,7 +44,7 @@ void *bpf_map_lookup_elem(const void *map, const void *key)
 	u32 idx = *(const u32 *)key;
 
 	if (map == &scratches)
-		return idx == 0 ? &g_kernel.scratch : NULL;
+		return idx < WALKER_CPUS ? &g_kernel.scratches[idx] : NULL;
 	if (map == &stats)
 		return idx < BPF_STAT_COUNT ? &g_kernel.stats[idx] : NULL;
 	if (map == &sent_codes)
@@ -55,7 +56,7 @@ void *bpf_map_lookup_elem(const void *map, const void *key)
 
 u32 bpf_get_smp_processor_id(void)
 {
-	return 0;
+	return g_kernel.cpu;
 }
 
 u64 bpf_ringbuf_query(void *ring, u64 flags)
@@ -108,10 +109,11 @@ static void take(struct walk_scratch *s, const struct walker_input *input)
 
 void walker_walk(const struct walker_input *input, struct walker_output *ret_output)
 {
-	struct walk_scratch *s = &g_kernel.scratch;
+	struct walk_scratch *s = &g_kernel.scratches[input->cpu];
 	struct walk *w = &s->walk;
 
 	cfg_kernel_frames = input->kernel_frames ? input->kernel_frames : LIMIT_SAMPLE_FRAMES;
+	g_kernel.cpu = input->cpu;
 	g_kernel.read = input->read;
 	g_kernel.ctx = input->ctx;
 	g_kernel.read_cnt = 0;
@@ -124,6 +126,7 @@ void walker_walk(const struct walker_input *input, struct walker_output *ret_out
 		.reason = w->reason,
 		.tstate = w->tstate,
 		.resume_frame = w->status == SAMPLE_TRUNCATED ? w->frame : 0,
+		.identity = stack_identity(w),
 		.frame_cnt = w->frame_cnt,
 		.visit_cnt = w->visit_cnt,
 		.frames = scratch_frame(s, 0),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The BPF walker (the very headers of bpf/) as a function of this process, over any memory that a
- * reader gives it. One at a time: its scratch is file-scope, as it is per CPU in the kernel.
+ * reader gives it. One at a time: its scratches are file-scope, one for each CPU as in the kernel.
  */
 #ifndef PANOPY_REPLAY_WALKER_H
 #define PANOPY_REPLAY_WALKER_H
@@ -13,6 +13,7 @@
 enum {
 	WALKER_REGISTERS = 31,
 	WALKER_CODES = LIMIT_NEW_CODES,
+	WALKER_CPUS = 4,
 };
 
 /* 0 or -errno; all bytes or none. */
@@ -26,6 +27,7 @@ struct walker_input {
 	u64 user_sp;
 	/* Tells processes apart in the walker's tables; runs with one epoch share what they cached. */
 	u64 epoch;
+	u32 cpu;	      /* below WALKER_CPUS: each has a scratch of its own */
 	u32 kernel_frames;    /* 0: LIMIT_SAMPLE_FRAMES */
 	u64 tstate_hint;      /* 0: search */
 	const u64 *registers; /* WALKER_REGISTERS; NULL: interrupted in the kernel */
@@ -39,6 +41,7 @@ struct walker_output {
 	enum sample_reason reason;
 	u64 tstate;
 	u64 resume_frame;
+	u64 identity;
 	u32 frame_cnt;
 	u32 visit_cnt;
 	const struct py_frame *frames;
