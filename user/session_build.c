@@ -113,9 +113,9 @@ static int open_user(struct session *session, const pid_t *pids, size_t pid_cnt)
 	return err ?: session->frame_ids && session->pending ? 0 : -ENOMEM;
 }
 
-static int watch_fd(struct session *session, int fd)
+static int watch_fd(struct session *session, int fd, u32 events)
 {
-	struct epoll_event event = {.events = EPOLLIN};
+	struct epoll_event event = {.events = events};
 
 	return epoll_ctl(session->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
@@ -135,9 +135,11 @@ static int open_loop(struct session *session)
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (session->signal_fd < 0 || session->epoll_fd < 0)
 		return -errno;
-	err = watch_fd(session, session->signal_fd);
-	err = err ?: watch_fd(session, ring_reader_fd(session->rings));
-	return err ?: watch_fd(session, mapping_events_fd(session->mappings));
+	err = watch_fd(session, session->signal_fd, EPOLLIN);
+	/* A ring is readable as long as it holds anything: told of that instead of its wake-ups, the loop
+	 * would come round for every sample. */
+	err = err ?: watch_fd(session, ring_reader_fd(session->rings), EPOLLIN | EPOLLET);
+	return err ?: watch_fd(session, mapping_events_fd(session->mappings), EPOLLIN);
 }
 
 /* Given pids of which none runs Python, or none that can be profiled: said at once. */
@@ -223,6 +225,7 @@ int session_open(struct session **ret_session, const struct session_config *conf
 		session_close(session);
 		return err;
 	}
+	session_own_cpu_ns(&session->startup_user_ns, &session->startup_system_ns);
 	*ret_session = session;
 	return 0;
 }

@@ -47,6 +47,8 @@ struct session {
 	u64 started_ns; /* the timers were started */
 	u64 start_real_ns;
 	u64 stopped_ns;
+	u64 startup_user_ns; /* own CPU time until every process that was there had been looked at */
+	u64 startup_system_ns;
 	u64 second_ns; /* the last time the once-a-second work was done */
 	u64 stats_ns;  /* the last time that --stats was printed */
 	u64 losses[SUMMARY_LOSS_COUNT];
@@ -58,6 +60,8 @@ void session_on_record(struct session *session, const void *data, size_t sz);
 /* Once every ring was read: what refers to a stack that is still not known is lost. */
 void session_settle_repeats(struct session *session);
 
+/* Panopy's own CPU time so far, its workers' included; the sum. */
+u64 session_own_cpu_ns(u64 *ret_user_ns, u64 *ret_system_ns);
 /* What the recording says of itself while it runs: the progress line, and --stats=SECONDS. */
 void session_draw_progress(struct session *session, u64 now);
 void session_print_stats(struct session *session, u64 now);

@@ -13,7 +13,7 @@
 #include "progress.h"
 #include "session_internal.h"
 
-static u64 own_cpu_ns(u64 *ret_user_ns, u64 *ret_system_ns)
+u64 session_own_cpu_ns(u64 *ret_user_ns, u64 *ret_system_ns)
 {
 	struct rusage usage;
 
@@ -38,7 +38,7 @@ void session_draw_progress(struct session *session, u64 now)
 	target_table_summaries(session->targets, &values.processes);
 	values.samples = profile_totals(session->profile)->samples;
 	values.lost = stats[BPF_STAT_SAMPLES_DROPPED];
-	values.own_cpu_ns = own_cpu_ns(&user_ns, &system_ns) + stats[BPF_STAT_SAMPLE_NS];
+	values.own_cpu_ns = session_own_cpu_ns(&user_ns, &system_ns) + stats[BPF_STAT_SAMPLE_NS];
 	progress_draw(&values, session->options->quiet);
 }
 
@@ -76,7 +76,9 @@ void session_summarize(struct session *session, struct summary *ret_summary)
 	summary->losses[SUMMARY_LOSS_PROCESS_TABLE_FULL] += target_table_full_count(session->targets);
 	summary->stack_stats = late_stacks_stats(session->late);
 	summary->remote_reads = session->remote_reads;
-	own_cpu_ns(&summary->own_user_ns, &summary->own_system_ns);
+	session_own_cpu_ns(&summary->own_user_ns, &summary->own_system_ns);
+	summary->startup_user_ns = session->startup_user_ns;
+	summary->startup_system_ns = session->startup_system_ns;
 	getrusage(RUSAGE_SELF, &usage);
 	summary->own_peak_rss_bytes = (u64)usage.ru_maxrss << 10;
 	summary->stop_reason = stop_text(session->stop);

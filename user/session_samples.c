@@ -8,6 +8,9 @@
 #include "kernel/sent_stacks.h"
 #include "session_internal.h"
 
+/* Frames whose names are asked for ahead. */
+enum { NAME_AHEAD = 32 };
+
 static struct code_source source_of(const struct target *target)
 {
 	return (struct code_source){
@@ -25,6 +28,9 @@ static void name_frames(struct session *session, const struct code_source *sourc
 			const struct py_frame *frames, size_t cnt, struct profile_sample *sample)
 {
 	for (size_t i = 0; i < cnt && sample->frame_cnt < MAX_STACK_FRAMES; i++) {
+		if (i % NAME_AHEAD == 0)
+			code_cache_prefetch(session->codes, source->epoch, frames + i,
+					    cnt - i < NAME_AHEAD ? cnt - i : NAME_AHEAD);
 		u32 id = FRAME_ID_UNNAMED;
 		enum frame_name_result result = code_cache_name(session->codes, source, &frames[i], &id);
 

@@ -273,17 +273,41 @@ static void test_stack_tree(void **state)
 {
 	struct stack_tree *tree;
 	u32 first, second, again;
+	u64 first_key, second_key;
 
 	assert_int_equal(stack_tree_new(&tree, 2), 0);
-	assert_int_equal(stack_tree_child(tree, STACK_TREE_ROOT, 0, &first), 0);
-	assert_int_equal(stack_tree_child(tree, first, 0, &second), 0);
-	assert_int_equal(stack_tree_child(tree, STACK_TREE_ROOT, 0, &again), 0);
+	first_key = stack_tree_key(tree, 0, 0);
+	second_key = stack_tree_key(tree, first_key, 0);
+	stack_tree_prefetch(tree, first_key); /* of an empty tree: nothing happens */
+	assert_int_equal(stack_tree_child(tree, STACK_TREE_ROOT, 0, first_key, &first), 0);
+	assert_int_equal(stack_tree_child(tree, first, 0, second_key, &second), 0);
+	assert_int_equal(stack_tree_child(tree, STACK_TREE_ROOT, 0, first_key, &again), 0);
 	assert_int_equal(again, first);
-	assert_int_equal(stack_tree_child(tree, second, 0, &again), -ENOSPC);
+	assert_int_equal(stack_tree_child(tree, second, 0, stack_tree_key(tree, second_key, 0), &again),
+			 -ENOSPC);
 	assert_int_equal(stack_tree_parent(tree, second), first);
 	assert_int_equal(stack_tree_parent(tree, STACK_TREE_ROOT), STACK_TREE_ROOT);
 	assert_int_equal(stack_tree_depth(tree, second), 2);
 	assert_int_equal(stack_tree_count(tree), 3);
+	stack_tree_free(tree);
+}
+
+/* Three children that want one place stay three. */
+static void test_stack_tree_equal_keys(void **state)
+{
+	enum { CHILDREN = 3 };
+	struct stack_tree *tree;
+	u32 nodes[CHILDREN], again;
+
+	assert_int_equal(stack_tree_new(&tree, 10), 0);
+	for (u32 i = 0; i < CHILDREN; i++)
+		assert_int_equal(stack_tree_child(tree, STACK_TREE_ROOT, i, 42, &nodes[i]), 0);
+	for (u32 i = 0; i < CHILDREN; i++) {
+		assert_int_equal(stack_tree_child(tree, STACK_TREE_ROOT, i, 42, &again), 0);
+		assert_int_equal(again, nodes[i]);
+		assert_int_equal(stack_tree_frame(tree, nodes[i]), i);
+	}
+	assert_int_equal(stack_tree_count(tree), 1 + CHILDREN);
 	stack_tree_free(tree);
 }
 
@@ -323,6 +347,7 @@ int main(void)
 		cmocka_unit_test(test_many_stacks),
 		cmocka_unit_test(test_hottest),
 		cmocka_unit_test(test_stack_tree),
+		cmocka_unit_test(test_stack_tree_equal_keys),
 		cmocka_unit_test(test_repeat),
 	};
 

@@ -90,13 +90,30 @@ static void test_against_model(void **state)
 	id_map_release(&map);
 }
 
+/* Past what lies on ordinary pages. */
+static void test_large(void **state)
+{
+	enum { CNT = 200000 };
+	struct id_map map;
+
+	id_map_init(&map, CNT);
+	for (u32 i = 0; i < CNT; i++)
+		assert_int_equal(id_map_put(&map, (u64)i << 20, i), 0);
+	assert_int_equal(id_map_put(&map, 1, 1), -ENOSPC);
+	for (u32 i = 0; i < CNT; i++) {
+		id_map_prefetch(&map, (u64)i << 20);
+		assert_int_equal(id_map_find(&map, (u64)i << 20), i);
+	}
+	assert_int_equal(id_map_find(&map, 1), ID_MAP_NONE);
+	id_map_release(&map);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_any_key),
-		cmocka_unit_test(test_bounded),
-		cmocka_unit_test(test_against_model),
+		cmocka_unit_test(test_empty),	cmocka_unit_test(test_any_key),
+		cmocka_unit_test(test_bounded), cmocka_unit_test(test_against_model),
+		cmocka_unit_test(test_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,8 +42,10 @@ static int set_up(void **state)
 		.hits = 6, .partial = 3, .misses = 1, .frames_read = 4000, .frames_reused = 1000};
 	summary->stack_stats = &fixture->stacks;
 	summary->remote_reads = (struct remote_mem_stats){20, 40, 30, 123456};
-	summary->own_user_ns = 1500 * 400;
-	summary->own_system_ns = 1500 * 900;
+	summary->own_user_ns = 1500 * 400 + 7;
+	summary->startup_user_ns = 7;
+	summary->own_system_ns = 1500 * 900 + 8;
+	summary->startup_system_ns = 8;
 	summary->bpf_stats[BPF_STAT_SAMPLES] = 1600;
 	summary->bpf_stats[BPF_STAT_REPEATS] = 1200;
 	summary->bpf_stats[BPF_STAT_FRAMES] = 12000;

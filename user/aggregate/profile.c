@@ -21,7 +21,8 @@ enum {
 	MAX_THREADS_DEFAULT = 1 << 20,
 	MAX_PROCESSES = 1 << 24,
 	LAST_STACKS = 256,	/* threads whose last stack is kept; others cost a look-up per frame */
-	LAST_STACK_DEPTH = 512, /* frames of it: 4 KiB a thread */
+	LAST_STACK_DEPTH = 512, /* frames of it: 8 KiB a thread */
+	AHEAD = 32,		/* frames that the tree is asked for ahead */
 };
 
 struct thread {
@@ -45,6 +46,7 @@ struct last_stack {
 	u32 cnt;
 	u32 frame_ids[LAST_STACK_DEPTH]; /* root first */
 	u32 nodes[LAST_STACK_DEPTH];
+	u64 keys[LAST_STACK_DEPTH]; /* of the nodes, in the tree */
 };
 
 struct profile {
@@ -197,38 +199,77 @@ static struct last_stack *last_stack_of(struct profile *profile, u32 thread_idx)
 	return *slot;
 }
 
+/* A stack on its way down the tree, from the root. */
+struct descent {
+	const u32 *leaf_first;
+	size_t cnt;
+	size_t depth;
+	u32 node; /* at `depth`, and its key */
+	u64 key;
+};
+
+/* Goes down as far as the thread's last stack is the same. */
+static void descend_known(struct descent *descent, struct last_stack *last)
+{
+	size_t known = last->cnt < descent->cnt ? last->cnt : descent->cnt;
+	size_t depth = 0;
+
+	while (depth < known && last->frame_ids[depth] == descent->leaf_first[descent->cnt - 1 - depth])
+		depth++;
+	if (depth) {
+		descent->node = last->nodes[depth - 1];
+		descent->key = last->keys[depth - 1];
+	}
+	descent->depth = depth;
+	last->cnt = (u32)depth;
+}
+
+/* Goes down by up to AHEAD frames. Their nodes lie anywhere in a large table: asked for all at once, the
+ * waits for memory overlap. */
+static int descend(struct profile *profile, struct descent *descent, struct last_stack *last)
+{
+	size_t left = descent->cnt - descent->depth;
+	size_t steps = left < AHEAD ? left : AHEAD;
+	const u32 *next = descent->leaf_first + left - 1;
+	u64 keys[AHEAD];
+	u64 key = descent->key;
+
+	for (size_t i = 0; i < steps; i++) {
+		key = stack_tree_key(profile->tree, key, *(next - i));
+		stack_tree_prefetch(profile->tree, key);
+		keys[i] = key;
+	}
+	for (size_t i = 0; i < steps; i++, descent->depth++) {
+		u32 frame_id = *(next - i);
+		int err = stack_tree_child(profile->tree, descent->node, frame_id, keys[i], &descent->node);
+
+		if (err)
+			return err;
+		descent->key = keys[i];
+		if (last && descent->depth < LAST_STACK_DEPTH) {
+			last->frame_ids[descent->depth] = frame_id;
+			last->nodes[descent->depth] = descent->node;
+			last->keys[descent->depth] = keys[i];
+			last->cnt = (u32)descent->depth + 1;
+		}
+	}
+	return 0;
+}
+
 /* Walks the frames from the root; -ENOSPC leaves *ret_node at the deepest node there is. */
 static int find_node(struct profile *profile, u32 thread_idx, const struct profile_sample *sample,
 		     u32 *ret_node)
 {
+	struct descent descent = {
+		.leaf_first = sample->frame_ids, .cnt = sample->frame_cnt, .node = STACK_TREE_ROOT};
 	struct last_stack *last = last_stack_of(profile, thread_idx);
-	size_t cnt = sample->frame_cnt, depth = 0;
-	const u32 *leaf_first = sample->frame_ids;
-	u32 node = STACK_TREE_ROOT;
 	int err = 0;
 
-	if (last) {
-		size_t known = last->cnt < cnt ? last->cnt : cnt;
-
-		while (depth < known && last->frame_ids[depth] == leaf_first[cnt - 1 - depth])
-			depth++;
-		if (depth)
-			node = last->nodes[depth - 1];
-		last->cnt = (u32)depth;
-	}
-	for (; depth < cnt; depth++) {
-		u32 frame_id = leaf_first[cnt - 1 - depth];
-
-		err = stack_tree_child(profile->tree, node, frame_id, &node);
-		if (err)
-			break;
-		if (last && depth < LAST_STACK_DEPTH) {
-			last->frame_ids[depth] = frame_id;
-			last->nodes[depth] = node;
-			last->cnt = (u32)depth + 1;
-		}
-	}
-	*ret_node = node;
+	if (last)
+		descend_known(&descent, last);
+	while (!err && descent.depth < descent.cnt)
+		err = descend(profile, &descent, last);
+	*ret_node = descent.node;
 	return err;
 }
 

@@ -8,10 +8,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/hash.h"
 
-enum { CAP_FIRST = 64 };
+enum {
+	CAP_FIRST = 64,
+	/* Of x86-64 and aarch64 with pages of 4 KiB; with others it is only an alignment. */
+	HUGE_PAGE_SZ = 2 << 20,
+};
 
 void id_map_init(struct id_map *map, size_t max)
 {
@@ -41,6 +46,20 @@ static void insert_new(struct id_map *map, u64 key, u32 value)
 	map->cnt++;
 }
 
+/* A look-up in a large table waits for its page's address as long as for the slot, unless pages are huge. */
+static struct id_map_slot *slots_alloc(size_t cap)
+{
+	size_t sz = cap * sizeof(struct id_map_slot);
+	struct id_map_slot *slots;
+
+	if (sz < HUGE_PAGE_SZ)
+		return malloc(sz);
+	slots = aligned_alloc(HUGE_PAGE_SZ, sz);
+	if (slots)
+		madvise(slots, sz, MADV_HUGEPAGE); /* may be refused: then it is only slower */
+	return slots;
+}
+
 static int grow(struct id_map *map)
 {
 	struct id_map_slot *old_slots = map->slots;
@@ -50,7 +69,7 @@ static int grow(struct id_map *map)
 
 	if (cap > SIZE_MAX / 2 / sizeof(*slots))
 		return -ENOMEM;
-	slots = malloc(cap * sizeof(*slots));
+	slots = slots_alloc(cap);
 	if (!slots)
 		return -ENOMEM;
 	map->slots = slots;

@@ -46,6 +46,13 @@ static inline size_t id_map_home(const struct id_map *map, u64 key)
 	return (size_t)(hash >> 32) & (map->cap - 1);
 }
 
+/* For a key that will be looked for soon. */
+static inline void id_map_prefetch(const struct id_map *map, u64 key)
+{
+	if (map->cap)
+		__builtin_prefetch(&map->slots[id_map_home(map, key)]);
+}
+
 /* ID_MAP_NONE when the key is not there. */
 static inline u32 id_map_find(const struct id_map *map, u64 key)
 {

@@ -34,6 +34,12 @@ static void add_share(struct rows *rows, const char *key, const char *text, u64 
 	add(rows, key, text, STATS_UNIT_PERCENT, count, whole);
 }
 
+/* 0 where two counters that are not read at one instant cross. */
+static u64 difference(u64 whole, u64 part)
+{
+	return whole > part ? whole - part : 0;
+}
+
 static void add_samples(struct rows *rows, const struct summary *summary)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
@@ -53,8 +59,7 @@ static void add_stacks(struct rows *rows, const struct summary *summary)
 
 	rows->group = "stacks";
 	add_share(rows, "known", "seen before: only their identity was sent", known, sent);
-	/* The two counters are not read at one instant. */
-	add_share(rows, "new", "sent whole", sent > known ? sent - known : 0, sent);
+	add_share(rows, "new", "sent whole", difference(sent, known), sent);
 }
 
 static const struct stack_stats *stack_stats_of(const struct summary *summary)
@@ -140,8 +145,10 @@ static void add_costs(struct rows *rows, const struct summary *summary)
 	    kernel[BPF_STAT_FINGERPRINT_READS], sent);
 	add(rows, "kernel_ns", "in the kernel's sampler", STATS_UNIT_MEAN_NS, kernel[BPF_STAT_SAMPLE_NS],
 	    sent);
-	add(rows, "user_ns", "own CPU, user", STATS_UNIT_MEAN_NS, summary->own_user_ns, taken);
-	add(rows, "system_ns", "own CPU, system", STATS_UNIT_MEAN_NS, summary->own_system_ns, taken);
+	add(rows, "user_ns", "own CPU after start-up, user", STATS_UNIT_MEAN_NS,
+	    difference(summary->own_user_ns, summary->startup_user_ns), taken);
+	add(rows, "system_ns", "own CPU after start-up, system", STATS_UNIT_MEAN_NS,
+	    difference(summary->own_system_ns, summary->startup_system_ns), taken);
 }
 
 static void add_loss(struct rows *rows, const char *key, const char *text, u64 count)

@@ -61,6 +61,8 @@ struct summary {
 	u64 losses[SUMMARY_LOSS_COUNT];
 	u64 own_user_ns; /* panopy's own CPU time, from getrusage */
 	u64 own_system_ns;
+	u64 startup_user_ns; /* of it, until every process that was there had been looked at */
+	u64 startup_system_ns;
 	u64 own_peak_rss_bytes;
 
 	const char *stop_reason; /* "duration", "interrupted", "targets ended", "command ended" */

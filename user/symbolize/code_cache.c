@@ -122,13 +122,21 @@ void code_cache_forget(struct code_cache *cache, u64 epoch)
 	cache->stats.codes = code_store_count(cache->store);
 }
 
-static struct memo_entry *memo_set(struct code_cache *cache, u64 epoch, const struct py_frame *frame,
-				   s32 instr_off)
+static size_t memo_idx(const struct code_cache *cache, u64 epoch, const struct py_frame *frame, s32 instr_off)
 {
 	u64 hash =
 		hash_mix(epoch ^ cache->seed ^ frame->code, (u64)frame->fingerprint << 32 | (u32)instr_off);
 
-	return cache->memo[hash & (MEMO_SETS - 1)];
+	return hash & (MEMO_SETS - 1);
+}
+
+void code_cache_prefetch(const struct code_cache *cache, u64 epoch, const struct py_frame *frames, size_t cnt)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		s32 instr_off = cache->no_lines ? 0 : frames[i].instr_off;
+
+		__builtin_prefetch(cache->memo[memo_idx(cache, epoch, &frames[i], instr_off)]);
+	}
 }
 
 static bool memo_equal(const struct memo_entry *entry, u64 epoch, const struct py_frame *frame, s32 instr_off)
@@ -428,7 +436,7 @@ enum frame_name_result code_cache_name(struct code_cache *cache, const struct co
 				       const struct py_frame *frame, u32 *ret_frame_id)
 {
 	s32 instr_off = cache->no_lines ? 0 : frame->instr_off;
-	struct memo_entry *set = memo_set(cache, source->epoch, frame, instr_off);
+	struct memo_entry *set = cache->memo[memo_idx(cache, source->epoch, frame, instr_off)];
 
 	for (int way = 0; way < MEMO_WAYS; way++) {
 		if (!memo_equal(&set[way], source->epoch, frame, instr_off) || !frame->code)

@@ -63,6 +63,10 @@ enum frame_name_result {
 enum frame_name_result code_cache_name(struct code_cache *cache, const struct code_source *source,
 				       const struct py_frame *frame, u32 *ret_frame_id);
 
+/* For frames that will be named next: the waits for memory overlap. */
+void code_cache_prefetch(const struct code_cache *cache, u64 epoch, const struct py_frame *frames,
+			 size_t cnt);
+
 /* The process with this epoch is gone for good: its entries may be dropped. */
 void code_cache_forget(struct code_cache *cache, u64 epoch);
 
