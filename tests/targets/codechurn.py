@@ -25,7 +25,7 @@ base = template.__code__
 
 
 def churn():
-    number = 0
+    number = made = 0
     while pace.running(END):
         for _ in range(100):
             number = (number * 5 + 1) % KINDS
@@ -33,8 +33,10 @@ def churn():
             code = base.replace(co_name=name, co_qualname=name, co_names=("mark_%03d" % number,))
             types.FunctionType(code, marks)()
             del code
+        made += 100
+    return made
 
 
 pace.ready()
-churn()
+print("made", churn(), flush=True)
 pace.done()
