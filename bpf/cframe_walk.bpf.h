@@ -41,6 +41,9 @@ static __always_inline int cframe_is_unfilled(const struct walk *w, u64 outer_cu
 {
 	if (w->entry_seen)
 		return w->entry_previous != outer_current_frame;
+	/* A frame of this thread's data stack that is not resident: the evaluation runs. */
+	if (w->reason == SAMPLE_REASON_PAGE_FAULT && w->frame >= w->chunk_lo && w->frame < w->chunk_hi)
+		return 0;
 	return !w->frame_cnt;
 }
 
