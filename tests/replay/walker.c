@@ -107,6 +107,11 @@ static void take(struct walk_scratch *s, const struct walker_input *input)
 	stack_finish(s, reason);
 }
 
+void walker_reset(void)
+{
+	memset(&g_kernel, 0, sizeof(g_kernel));
+}
+
 void walker_walk(const struct walker_input *input, struct walker_output *ret_output)
 {
 	struct walk_scratch *s = &g_kernel.scratches[input->cpu];

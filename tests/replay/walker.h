@@ -51,6 +51,8 @@ struct walker_output {
 	const struct code_record *codes[WALKER_CODES];
 };
 
+/* Forgets what earlier walks left behind. */
+void walker_reset(void);
 void walker_walk(const struct walker_input *input, struct walker_output *ret_output);
 
 #endif
