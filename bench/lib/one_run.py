@@ -8,6 +8,7 @@ import time
 MARK = 1.0         # after the launch: every tool samples by then
 REST = 0.8         # length of a window without the tool
 POLL = 0.05
+PATIENCE = 4.0     # beyond the recording's length; start-up and writing count
 EXAMPLES = 5
 
 
@@ -62,7 +63,7 @@ class Launched:
                                             start_new_session=True, env={**os.environ, "NO_COLOR": "1"})
         self.started = time.monotonic()
         self.end = self.started + timeout
-        self.peak, self.status, self.usage, self.timed_out = 0, None, None, False
+        self.peak, self.status, self.usage, self.timed_out, self.interrupted = 0, None, None, False, False
 
     def watch_until(self, moment):
         """False once it has ended."""
@@ -82,6 +83,10 @@ class Launched:
             self.peak = max(self.peak, peak_of(descendants(self.process.pid)))
             time.sleep(min(POLL, max(0.001, moment - now)))
         return False
+
+    def interrupt(self):
+        self.interrupted = True
+        os.killpg(self.process.pid, signal.SIGINT)
 
     def messages(self):
         with open(self.messages_path, encoding="utf-8", errors="replace") as file:
@@ -115,12 +120,16 @@ def one_run(tool, stage, running, truth, seconds):
     snapshots = [running.snapshot()]
     time.sleep(REST)
     snapshots.append(running.snapshot())
-    launched = Launched(tool.argv(stage, running, seconds), stage, timeout=6 * seconds + 60)
+    launched = Launched(tool.argv(stage, running, seconds), stage, timeout=seconds + PATIENCE + 15)
     marks = []
     for moment in (MARK, seconds - 0.1):
         if launched.watch_until(launched.started + moment):
             marks.append((*running.snapshot(), cpu_of(descendants(launched.process.pid))))
-    launched.watch_until(float("inf"))
+    if launched.watch_until(launched.started + seconds + PATIENCE):
+        # A tool that counts passes instead of time would go on for minutes where it is too slow.
+        launched.interrupt()
+        launched.watch_until(float("inf"))
+        seconds += PATIENCE
     snapshots.append(running.snapshot())
     time.sleep(REST)
     snapshots.append(running.snapshot())
@@ -147,12 +156,14 @@ def figures(tool, stage, running, truth, seconds, launched, snapshots, marks):
     within = (marks[1][0] - marks[0][0]) / seconds
     recording = (marks[1][3] - marks[0][3] + kernel * within) / (good * within) if good else None
     return {
-        "expected": tool.hz * seconds * during[1], "samples": output.samples, "good": good, "impossible": sum(faults.values()),
-        "flagged": output.flagged, "lost": output.lost, "cpu_s": cpu, "kernel_s": kernel,
-        "cost_s_per_good_sample": cost, "cost_recording_s": recording, "cost_with_startup_s": (cpu + kernel) / good if good else None,
-        "cpu_end_s": cpu - marks[1][3],
+        "expected": tool.hz * seconds * during[1], "samples": output.samples, "good": good,
+        "impossible": sum(faults.values()), "flagged": output.flagged, "empty": output.empty, "lost": output.lost,
+        "cpu_s": cpu, "kernel_s": kernel, "cpu_end_s": cpu - marks[1][3], "cost_s_per_good_sample": cost,
+        "cost_recording_s": recording, "cost_with_startup_s": (cpu + kernel) / good if good else None,
         "target_slowdown": 1 - during[0] / ((before[0] + after[0]) / 2) if before[0] + after[0] else None,
-        "target_cpu": during[1], "work_per_s": during[0], "peak_bytes": launched.peak,
+        "target_cpu": during[1], "work_per_s": during[0],
+        "interrupted": int(launched.interrupted), "peak_bytes": launched.peak,
         "bytes_written": sum(map(os.path.getsize, tool.outputs(stage))), "startup_s": startup,
-        "wall_less_recording_s": other, "faults": faults, "examples": examples, "sections": sections, "true_sections": during[2][:len(sections)],
+        "wall_less_recording_s": other, "faults": faults, "examples": examples, "sections": sections,
+        "true_sections": during[2][:len(sections)],
     }

@@ -16,7 +16,7 @@ T95 = {1: 12.71, 2: 4.30, 3: 3.18, 4: 2.78, 5: 2.57, 6: 2.45, 7: 2.36, 8: 2.31, 
 
 
 def t95(freedom):
-    return next((T95[known] for known in sorted(T95, reverse=True) if known <= freedom), 12.71) if freedom <= 60 else 1.96
+    return T95[max(known for known in T95 if known <= freedom)] if freedom <= 60 else 1.96
 
 
 def interval(values):
@@ -25,7 +25,8 @@ def interval(values):
     return mean, t95(len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
 
 
-def _work(running, cells_per_cpu=False):
+def _work(running):
+    """(units per second, units per CPU second) of one window."""
     first = running.snapshot()
     time.sleep(WINDOW)
     last = running.snapshot()

@@ -13,15 +13,22 @@ class Output(NamedTuple):
     stacks: dict      # ((name, file, line), ...), root first -> samples
     flagged: int      # samples that the tool itself marks as not whole, not proven or not named
     lost: int         # samples that the tool itself says it lost, could not read or came too late for
+    empty: int = 0    # samples of Python threads that run no Python code, said so by the tool
 
     @property
     def samples(self):
-        return sum(self.stacks.values())
+        return sum(self.stacks.values()) + self.empty
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def plain(name, file, line):
     return name.rsplit(".", 1)[-1], file.rsplit("/", 1)[-1], line or 0
+
+
+def _is_entry(name, file, line):
+    """The interpreter's own entry frames (around __init__) come out of some tools as a function in a file of its
+    name, without a line; they are left out, for they are no fault of the stack."""
+    return name == file and line <= 0
 
 
 def _add(stacks, frames, count):
@@ -30,15 +37,17 @@ def _add(stacks, frames, count):
 
 def panopy(text, summary):
     """The collapsed file and the JSON of --summary."""
-    stacks, flagged = {}, 0
+    stacks, flagged, empty = {}, 0, 0
     for stack in folded.parse(text):
-        if stack.flagged or stack.status != "exact":
+        if stack.status == "no python frame":
+            empty += stack.count
+        elif stack.flagged or stack.status != "exact":
             flagged += stack.count
         else:
             _add(stacks, tuple(plain(*frame) for frame in stack.frames), stack.count)
     lost = summary["lost"]
     dropped = sum(count for name, count in lost.items() if name.startswith("samples_") or name == "records_invalid")
-    return Output(stacks, flagged, dropped)
+    return Output(stacks, flagged, dropped, empty)
 
 
 SPY_FRAME = re.compile(r"^(?P<name>.*) \((?P<file>.*?)(?::(?P<line>\d+))?\)$")
@@ -56,9 +65,8 @@ def py_spy(text, messages):
                 continue
             if not match:
                 raise ValueError(f"py-spy: no frame: {part!r}")
-            # The interpreter's own entry frames come out as a function in a file of its name.
             number = int(match["line"] or 0)
-            if number or match["name"] != match["file"]:
+            if not _is_entry(match["name"], match["file"], number):
                 frames.append(plain(match["name"], match["file"], number))
         _add(stacks, tuple(frames), int(count))
     errors = re.search(r"Errors: (\d+)", messages)
@@ -76,7 +84,8 @@ def tachyon(text, messages):
             if len(fields) == 1:
                 continue  # <GC> and the like
             file, _, name = fields[0].partition(":")
-            frames.append(plain(name, file, int(fields[1])))
+            if not _is_entry(name, file, int(fields[1])):
+                frames.append(plain(name, file, int(fields[1])))
         if frames:
             _add(stacks, tuple(frames), int(count))
     lost = 0.0

@@ -64,9 +64,11 @@ def _cell(value, form):
 
 def cells(tool, row):
     if "failed" in row:
-        return [tool.name, "failed: " + row["failed"][:120]]
+        return [tool.name, "not measured: " + row["failed"][:120]]
     us = {key: None if row[key] is None else row[key] * 1e6 for key in COSTS}
-    return [tool.name, _cell(row["expected"], ",.0f"), _cell(row["samples"], ",.0f"), _cell(row["missing_percent"], ".1f"),
+    name = tool.name + (" (did not end in time)" if row.get("interrupted") else "")
+    return [name, _cell(row["expected"], ",.0f"), _cell(row["samples"], ",.0f"),
+            _cell(row["missing_percent"], ".1f"),
             _cell(row["lost_or_marked"], ",.0f"),
             _cell(row["impossible_percent"], ".2f"), _cell(row["share_error_pp"], ".1f"), _cell(row["cpu_s"], ".3f"),
             _cell(row["kernel_s"], ".3f"), _cell(us["cost_s_per_good_sample"], ",.1f"), _cell(row["ratio"], ",.1f"),
@@ -80,10 +82,11 @@ def table(title, rows, tools):
     """Markdown, so that it can be kept as it is."""
     lines = [HEAD, *(cells(tools[name], row) for name, row in rows.items())]
     lines = [line + [""] * (len(HEAD) - len(line)) for line in lines]
-    widths = [max(len(line[i]) for line in lines if i == 0 or not line[1].startswith("failed")) for i in range(len(HEAD))]
+    full = [line for line in lines if line[-1]]
+    widths = [max(len(line[i]) for line in (lines if i == 0 else full)) for i in range(len(HEAD))]
     text = [f"\n### {title}\n"]
     for number, line in enumerate(lines):
-        text.append("| " + " | ".join(cell.ljust(width) if i == 0 or cell.startswith("failed") else cell.rjust(width)
+        text.append("| " + " | ".join(cell.rjust(width) if i and line[-1] else cell.ljust(width)
                                       for i, (cell, width) in enumerate(zip(line, widths))) + " |")
         if number == 0:
             text.append("|" + "|".join("-" * (width + 2) if i == 0 else "-" * (width + 1) + ":"
@@ -119,7 +122,8 @@ def _escaped(text):
 
 def svg(results, tools):
     """Bars of whole cost per good sample on a logarithmic axis, by workload."""
-    names = [name for name in tools if any(rows.get(name, {}).get("cost_s_per_good_sample") for rows in results.values())]
+    names = [name for name in tools
+             if any(rows.get(name, {}).get("cost_s_per_good_sample") for rows in results.values())]
     values = [row["cost_s_per_good_sample"] * 1e6 for rows in results.values() for row in rows.values()
               if row.get("cost_s_per_good_sample")]
     if not values:

@@ -30,6 +30,10 @@ class Tool:
         if isinstance(path, Missing):
             self.missing = str(path)
 
+    def refusal(self, _workload):
+        """Why it cannot do this workload, or None."""
+        return None
+
     def prepare(self, stage):
         """Puts into the stage what it needs there."""
 
@@ -96,6 +100,9 @@ class Tachyon(Tool):
 
 class RawUnwinder(Tachyon):
     ranked = False
+
+    def refusal(self, workload):
+        return "it reads one process" if workload.processes else None
 
     def prepare(self, stage):
         shutil.copy(os.path.join(HERE, "raw_unwinder.py"), stage.outside)

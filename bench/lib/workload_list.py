@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -21,6 +22,9 @@ import board  # noqa: E402
 
 LEARN_SECONDS = 2.0
 
+# The judge knows them by their whole names.
+FINALISERS = {peer_output.plain(name, file, 0)[:2]: name for name, file in judge.FINALISERS}
+
 
 class Workload:
     def __init__(self, name, what, sections=(), threads=False, processes=0, kinds=()):
@@ -37,7 +41,8 @@ class Workload:
         """None, or (fault, what it is about) for a stack that this program cannot have."""
         key = id(truth), frames
         if key not in self._judged:
-            self._judged[key] = truth.judge(frames) if frames else (judge.ROOT_MISSING, "no frames")
+            whole = [(FINALISERS.get(frame[:2], frame[0]), *frame[1:]) for frame in frames]
+            self._judged[key] = truth.judge(whole) if frames else (judge.ROOT_MISSING, "no frames")
         return self._judged[key]
 
 
@@ -111,8 +116,15 @@ class Running:
         self.cells[board.STOP] = 1
         self.process.wait(60)
 
+    def pause(self):
+        os.killpg(self.pid, signal.SIGSTOP)
+
+    def go_on(self):
+        os.killpg(self.pid, signal.SIGCONT)
+
     def kill(self):
-        self.target.kill()
+        if self.process.returncode is None:
+            self.target.kill()
 
 
 def _plain_names(learned):

@@ -9,7 +9,7 @@ import xml.dom.minidom
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.join(TOP, "bench", "lib"), os.path.join(TOP, "tests", "truth"), os.path.join(TOP, "tests", "e2e")]
+sys.path[:0] = [os.path.join(TOP, *folder) for folder in (("bench", "lib"), ("tests", "truth"), ("tests", "e2e"))]
 
 import judge  # noqa: E402
 import one_run  # noqa: E402
@@ -61,9 +61,10 @@ class Parsers(unittest.TestCase):
         output = peer_output.panopy("python3 (7);<module> (/x/a.py:9);Klass.work (/x/a.py:3) 5\n"
                                     "python3 (7);[late];<module> (/x/a.py:9) 2\n"
                                     "python3 (7);[truncated: budget];Klass.work (/x/a.py:3) 1\n"
-                                    "python3 (7);<module> (/x/a.py:9);[unnamed] 1\n", summary)
+                                    "python3 (7);<module> (/x/a.py:9);[unnamed] 1\n"
+                                    "python3 (7);[no python frame: no frames] 3\n", summary)
         self.assertEqual(output.stacks, {(MAIN, WORK): 5})
-        self.assertEqual((output.flagged, output.lost), (4, 3))
+        self.assertEqual((output.flagged, output.lost, output.empty, output.samples), (4, 3, 3, 8))
 
     def test_py_spy(self):
         output = peer_output.py_spy("<module> (/x/a.py:9);work (/x/a.py:3) 4\n"
@@ -80,7 +81,7 @@ class Parsers(unittest.TestCase):
         messages = ("Captured 1,000 samples in 1.00 seconds\nSample rate: 1000.00 samples/sec\nError rate: 1.30\n"
                     "Warning: missed 7 samples from the expected total of 1007 (0.7%)\n")
         output = peer_output.tachyon("tid:5;a.py:<module>:9;a.py:Klass.work:3 10\ntid:5;<GC> 1\n"
-                                     "tid:6;a.py:<module>:9;a.py:work:3;<GC> 2\n", messages)
+                                     "tid:6;a.py:<module>:9;__init__:__init__:-1;a.py:work:3;<GC> 2\n", messages)
         self.assertEqual(output.stacks, {(MAIN, WORK): 12})
         self.assertEqual(output.lost, 13 + 7)
 
@@ -121,6 +122,10 @@ class Judging(unittest.TestCase):
         self.assertEqual(faults, {judge.PAIR: 3, judge.ROOT_MISSING: 2})
         self.assertEqual(sections, [8, 0])
         self.assertEqual(len(examples), 3)
+
+    def test_finalisers_may_interrupt(self):
+        remove = ("_remove", "_weakrefset.py", 15)
+        self.assertEqual(self.judged({(MAIN, WORK, remove): 1, (WORK, remove): 2})[:2], (1, {judge.ROOT_MISSING: 2}))
 
     def test_wrong_line_is_impossible(self):
         self.assertEqual(self.judged({(MAIN, ("work", "a.py", 8)): 1})[0], 0)
@@ -174,7 +179,7 @@ class Report(unittest.TestCase):
     def test_table_and_plot(self):
         rows = {**self.rows(), "tachyon": {"failed": "exit status 1"}}
         shown = peer_report.table("title", rows, self.tools)
-        self.assertIn("failed: exit status 1", shown)
+        self.assertIn("not measured: exit status 1", shown)
         lines = [line for line in shown.splitlines() if line.startswith("|")]
         self.assertEqual({line.count("|") for line in lines}, {len(peer_report.HEAD) + 1})
         drawn = peer_report.svg({"a < b": rows}, self.tools)
