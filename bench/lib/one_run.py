@@ -8,7 +8,8 @@ import time
 MARK = 1.0         # after the launch: every tool samples by then
 REST = 0.8         # length of a window without the tool
 POLL = 0.05
-PATIENCE = 4.0     # beyond the recording's length; start-up and writing count
+# Beyond the recording's length, for start-up and writing; some tools start one process of their own for each of many.
+PATIENCE, PATIENCE_MANY = 4.0, 25.0
 EXAMPLES = 5
 
 
@@ -117,19 +118,20 @@ def one_run(tool, stage, running, truth, seconds):
         if os.path.exists(path):
             os.unlink(path)
     tool.prepare(stage)
+    patience = PATIENCE_MANY if running.workload.processes else PATIENCE
     snapshots = [running.snapshot()]
     time.sleep(REST)
     snapshots.append(running.snapshot())
-    launched = Launched(tool.argv(stage, running, seconds), stage, timeout=seconds + PATIENCE + 15)
+    launched = Launched(tool.argv(stage, running, seconds), stage, timeout=seconds + patience + 15)
     marks = []
     for moment in (MARK, seconds - 0.1):
         if launched.watch_until(launched.started + moment):
             marks.append((*running.snapshot(), cpu_of(descendants(launched.process.pid))))
-    if launched.watch_until(launched.started + seconds + PATIENCE):
+    if launched.watch_until(launched.started + seconds + patience):
         # A tool that counts passes instead of time would go on for minutes where it is too slow.
         launched.interrupt()
         launched.watch_until(float("inf"))
-        seconds += PATIENCE
+        seconds += patience
     snapshots.append(running.snapshot())
     time.sleep(REST)
     snapshots.append(running.snapshot())

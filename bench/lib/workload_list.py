@@ -95,7 +95,9 @@ class Running:
         learn = ["0", stage.truth, learn_to] if learn_to else []
         command = stage.command(stage.python.command, os.path.join(stage.workloads, "drive.py"), workload.name,
                                 os.path.join(stage.inside, f"board-{workload.name}"), row, stage.site, *learn)
-        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], stdout=subprocess.PIPE,
+        # Learning is not timed, and leaves the CPUs to whoever measures.
+        polite = ["nice", "-n", "19"] if learn_to else []
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *polite, *command], stdout=subprocess.PIPE,
                                         env=stage.environment(), start_new_session=True)
         self.target = hosts.Target(stage.python, workload.name, self.process).read_until("ready")
         self.pid = self.target.pid

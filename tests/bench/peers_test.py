@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Proves what bench/peers says of a profiler's output, without any profiler: parsers, judge and arithmetic."""
+import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -185,6 +187,21 @@ class Report(unittest.TestCase):
         drawn = peer_report.svg({"a < b": rows}, self.tools)
         self.assertEqual(len(xml.dom.minidom.parseString(drawn).getElementsByTagName("rect")), 1 + 4)
         self.assertIsNone(peer_report.svg({"title": {"panopy": {"failed": "x"}}}, self.tools))
+
+
+    def test_kept_figures_are_shown_together(self):
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for number, samples in enumerate((800, 1000)):
+                paths.append(os.path.join(folder, f"{number}.json"))
+                with open(paths[-1], "w", encoding="utf-8") as file:
+                    json.dump({"workloads": {"basic": {"panopy": [run_figures(samples=samples)]}}, "pairs": {}}, file)
+            drawn = os.path.join(folder, "plot.svg")
+            shown = subprocess.run([sys.executable, "-B", os.path.join(TOP, "bench", "peers"), "--svg", drawn, "--show",
+                                    *paths], stdout=subprocess.PIPE, check=True, text=True).stdout
+            self.assertIn("### basic mixed work", shown)
+            self.assertRegex(shown, r"\| panopy +\| +1,000 \| +900 \|")
+            self.assertTrue(os.path.getsize(drawn))
 
 
 class Arithmetic(unittest.TestCase):
