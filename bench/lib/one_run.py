@@ -63,6 +63,7 @@ class Launched:
                                             stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
                                             start_new_session=True, env={**os.environ, "NO_COLOR": "1"})
         self.started = time.monotonic()
+        self.track = []  # (seconds since the launch, CPU seconds of the tool so far)
         self.end = self.started + timeout
         self.peak, self.status, self.usage, self.timed_out, self.interrupted = 0, None, None, False, False
 
@@ -81,7 +82,9 @@ class Launched:
             if now > self.end and not self.timed_out:
                 self.timed_out = True
                 os.killpg(self.process.pid, signal.SIGKILL)
-            self.peak = max(self.peak, peak_of(descendants(self.process.pid)))
+            pids = descendants(self.process.pid)
+            self.peak = max(self.peak, peak_of(pids))
+            self.track.append((time.monotonic() - self.started, cpu_of(pids)))
             time.sleep(min(POLL, max(0.001, moment - now)))
         return False
 
@@ -126,7 +129,7 @@ def one_run(tool, stage, running, truth, seconds):
     marks = []
     for moment in (MARK, seconds - 0.1):
         if launched.watch_until(launched.started + moment):
-            marks.append((*running.snapshot(), cpu_of(descendants(launched.process.pid))))
+            marks.append(running.snapshot())
     if launched.watch_until(launched.started + seconds + patience):
         # A tool that counts passes instead of time would go on for minutes where it is too slow.
         launched.interrupt()
@@ -153,14 +156,19 @@ def figures(tool, stage, running, truth, seconds, launched, snapshots, marks):
     kernel = tool.kernel_seconds(stage)
     startup = tool.startup(stage)
     other = launched.seconds - seconds  # start-up, or all that is not recording where the tool does not tell
-    share = (seconds - MARK + min(startup if startup is not None else other, MARK)) / seconds
-    cost = (cpu - marks[0][3] + kernel * share) / (good * share) if good else None
-    within = (marks[1][0] - marks[0][0]) / seconds
-    recording = (marks[1][3] - marks[0][3] + kernel * within) / (good * within) if good else None
+    start = startup if startup is not None else min(other, MARK)
+    since, so_far = next(((t, spent) for t, spent in launched.track if t >= max(start, MARK)), (None, None))
+    cost = recording = None
+    if good and since is not None:
+        share = min(1.0, (start + seconds - since) / seconds)
+        cost = (cpu - so_far + kernel * share) / (good * share)
+        until, spent = max((entry for entry in launched.track if entry[0] <= start + seconds), default=(since, so_far))
+        within = (until - since) / seconds
+        recording = (spent - so_far + kernel * within) / (good * within) if within > 0 else None
     return {
         "expected": tool.hz * seconds * during[1], "samples": output.samples, "good": good,
         "impossible": sum(faults.values()), "flagged": output.flagged, "empty": output.empty, "lost": output.lost,
-        "cpu_s": cpu, "kernel_s": kernel, "cpu_end_s": cpu - marks[1][3], "cost_s_per_good_sample": cost,
+        "cpu_s": cpu, "kernel_s": kernel, "cpu_end_s": cpu - max(launched.track)[1], "cost_s_per_good_sample": cost,
         "cost_recording_s": recording, "cost_with_startup_s": (cpu + kernel) / good if good else None,
         "target_slowdown": 1 - during[0] / ((before[0] + after[0]) / 2) if before[0] + after[0] else None,
         "target_cpu": during[1], "work_per_s": during[0],

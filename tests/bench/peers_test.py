@@ -204,6 +204,45 @@ class Report(unittest.TestCase):
             self.assertTrue(os.path.getsize(drawn))
 
 
+class Cost(unittest.TestCase):
+    def test_start_up_is_left_out_however_long_it_took(self):
+        truth = judge.Truth().add({"codes": [["<module>", "a.py", [], [9]]], "nodes": [[0, 0, 0]]})
+
+        class Tool(peer_tools.Panopy):
+            def read(self, _stage, _messages):
+                return peer_output.Output({(MAIN,): 4000}, 0, 0)
+
+            def startup(self, _stage):
+                return 2.5
+
+            def kernel_seconds(self, _stage):
+                return 0.04
+
+            def outputs(self, _stage):
+                return []
+
+        class Launched:
+            class usage:
+                ru_utime, ru_stime = 0.1, 0.5
+
+            track = [(1.0, 0.2), (2.45, 0.4), (2.5, 0.5), (6.4, 0.58), (6.6, 0.59)]
+            seconds, peak, interrupted = 6.7, 1, False
+
+            @staticmethod
+            def messages():
+                return ""
+
+        class Running:
+            workload = workload_list.Workload("w", "w")
+
+        still = [(0.0, 0.0, [0] * 15), (1.0, 1.0, [9] * 15)] * 2
+        made = one_run.figures(Tool("panopy", "/x"), None, Running, truth, 4, Launched, still, still[:2])
+        self.assertAlmostEqual(made["cost_s_per_good_sample"], (0.1 + 0.04) / 4000)
+        self.assertAlmostEqual(made["cost_recording_s"], (0.08 + 0.04 * 3.9 / 4) / (4000 * 3.9 / 4))
+        self.assertAlmostEqual(made["cost_with_startup_s"], 0.64 / 4000)
+        self.assertAlmostEqual(made["expected"], 4000)
+
+
 class Arithmetic(unittest.TestCase):
     def test_window(self):
         rate, cpu, sections = one_run.window((10.0, 1.0, [100, 5, 6]), (12.0, 2.0, [300, 15, 26]))
