@@ -20,7 +20,7 @@ sys.path.insert(0, WORKLOADS)
 
 import board  # noqa: E402
 
-LEARN_SECONDS = 2.0
+LEARN_CPU, LEARN_WALL = 2.0, 40.0  # seconds of the workload's own CPU, and when to give up on a busy host
 
 # The judge knows them by their whole names.
 FINALISERS = {peer_output.plain(name, file, 0)[:2]: name for name, file in judge.FINALISERS}
@@ -142,7 +142,11 @@ def learn(stage, workload):
         base = os.path.join(stage.outside, f"learned-{kind}")
         if not glob.glob(glob.escape(base) + ".*.json"):
             running = Running(stage, Workload(kind, ""), learn_to=os.path.join(stage.inside, f"learned-{kind}"))
-            time.sleep(LEARN_SECONDS)
+            # Threads come one by one while the oracle watches: the first of them must have ended and been replaced.
+            wanted = LEARN_CPU * (4 if kind == "threads" else 1)
+            end = time.monotonic() + LEARN_WALL
+            while running.cpu() < wanted and time.monotonic() < end:
+                time.sleep(0.1)
             running.stop()
         for path in glob.glob(glob.escape(base) + ".*.json"):
             with open(path, encoding="utf-8", errors="surrogatepass") as file:
