@@ -87,6 +87,7 @@ static void on_sample(struct session *session, const struct sample_record *recor
 		remember_stack(session, record->identity, &sample, node);
 		return;
 	}
+	known_stacks_prefetch(session->stacks, record->identity);
 	source = source_of(target);
 	sample.process_id = target->process->id;
 	sample.tid = record->tid;

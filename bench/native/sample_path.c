@@ -5,6 +5,7 @@
  * Every record lies in a buffer of its own kind that is walked like a ring, so that its bytes come from
  * memory as they would there. What the recording would ask of the kernel is wrapped away at link time.
  */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,10 +188,18 @@ static void measure_whole(struct session *session, u64 first, double *ret_new_ns
 	free(records);
 }
 
+static size_t heap_sz(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
 /* Of the last STACKS stacks that were sent; each by the thread that sent it, most often. */
-static double measure_repeats(struct session *session, u64 first)
+static double measure_repeats(struct session *session, u64 first, size_t *ret_heap_growth)
 {
 	struct repeat_record *records = calloc(RECORDS, sizeof(*records));
+	size_t before;
 	double ns;
 
 	if (!records)
@@ -207,7 +216,9 @@ static double measure_repeats(struct session *session, u64 first)
 			.comm = "python3",
 		};
 	}
+	before = heap_sz();
 	ns = hand_over(session, (const u8 *)records, sizeof(*records));
+	*ret_heap_growth += heap_sz() - before;
 	free(records);
 	return ns;
 }
@@ -225,13 +236,15 @@ int main(void)
 {
 	struct session *session = make_session();
 	double new_ns[ROUNDS], again_ns[ROUNDS], repeat_ns[ROUNDS];
+	size_t first_growth = 0, steady_growth = 0;
 	const struct profile_totals *totals;
 
 	send_codes(session);
 	for (size_t round = 0; round < ROUNDS; round++)
 		measure_whole(session, round * RECORDS, &new_ns[round], &again_ns[round]);
 	for (size_t round = 0; round < ROUNDS; round++)
-		repeat_ns[round] = measure_repeats(session, ROUNDS * RECORDS - STACKS);
+		repeat_ns[round] = measure_repeats(session, ROUNDS * RECORDS - STACKS,
+						   round ? &steady_growth : &first_growth);
 	totals = profile_totals(session->profile);
 	if (totals->samples != 3 * ROUNDS * RECORDS || totals->unnamed_samples ||
 	    totals->by_status[SAMPLE_EXACT] != totals->samples)
@@ -241,6 +254,8 @@ int main(void)
 	printf("new stack of %d frames:  %.0f ns (first round %.0f)\n", DEPTH, least(new_ns, ROUNDS),
 	       new_ns[0]);
 	printf("a known one sent whole:  %.0f ns (first round %.0f)\n", least(again_ns, ROUNDS), again_ns[0]);
+	printf("heap taken by repeats:   %zu bytes in the first round, %zu in all the others\n", first_growth,
+	       steady_growth);
 	free_session(session);
 	return 0;
 }

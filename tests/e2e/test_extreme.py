@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that change their stack as fast as Python can, at 10 kHz: nothing lost, nothing impossible."""
+import os
+
 from lib import legal
 from lib.source import Source, patterns, stack_matches
 
@@ -64,3 +66,17 @@ def test_many_names(t):
     wrong, shown = legal.judge(stacks, legal.ladder)
     t.claim(wrong == 0, "no stack is impossible", shown)
     check_losses(t, recording, 0.005, stacks)
+
+
+def test_twenty_khz(t):
+    """every CPU busy, 20 kHz each: nothing lost on default buffers, and next to nothing spent on a known stack"""
+    targets = t.start_all((t.pythons[-1], "deep.py", 600, 25) for _ in range(os.cpu_count()))
+    recording = t.record("-r", "20000", "-d", 4, "-p", ",".join(str(target.pid) for target in targets))
+    summary = recording.summary()
+    costs = summary.data["stats"]["per_sample"]
+    own = costs["user_ns"] + costs["system_ns"]
+    t.note(f"{summary.samples} samples, {own:.0f} ns of own CPU each")
+    t.claim(not summary.lost_samples(), "no fired sample was lost", summary.data["lost"])
+    t.claim(summary.samples >= 0.4 * 20000 * 4 * os.cpu_count(), "the CPUs were the targets' own for most of the time",
+            summary.samples, summary.data["lost"]["not_delivered"])
+    t.claim(own <= 1400, "own CPU per sample at most 1.4 us, twice what it takes on a quiet host", costs)

@@ -37,6 +37,14 @@ void known_stacks_put(struct known_stacks *stacks, const struct known_stack *sta
 	ways[0] = *stack;
 }
 
+void known_stacks_prefetch(const struct known_stacks *stacks, u64 identity)
+{
+	const char *ways = (const char *)stacks->ways[stack_slot_idx(identity)];
+
+	__builtin_prefetch(ways, 1);
+	__builtin_prefetch(ways + sizeof(stacks->ways[0]) - 1, 1);
+}
+
 const struct known_stack *known_stacks_find(const struct known_stacks *stacks, u64 identity)
 {
 	const struct known_stack *ways = stacks->ways[stack_slot_idx(identity)];

@@ -25,6 +25,8 @@ void known_stacks_free(struct known_stacks *stacks);
 
 /* Remembers it; of the same slot, the one remembered longest ago may be forgotten for it. */
 void known_stacks_put(struct known_stacks *stacks, const struct known_stack *stack);
+/* For an identity that will be put or looked for soon. */
+void known_stacks_prefetch(const struct known_stacks *stacks, u64 identity);
 /* NULL: not known. */
 const struct known_stack *known_stacks_find(const struct known_stacks *stacks, u64 identity);
 

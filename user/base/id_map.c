@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear probing at a load of at most 3/4; removal shifts the rest of the run back, so that there are
- * no tombstones and look-ups never grow longer with age.
+/* Linear probing at a load of at most 1/2, where a miss mostly ends in the slot's own cache line; removal
+ * shifts the rest of the run back, so that there are no tombstones and look-ups never grow longer with age.
  */
 #include "base/id_map.h"
 
@@ -109,7 +109,7 @@ int id_map_put(struct id_map *map, u64 key, u32 value)
 	}
 	if (map->cnt >= map->max)
 		return -ENOSPC;
-	if (map->cnt + 1 > map->cap / 4 * 3) {
+	if (map->cnt + 1 > map->cap / 2) {
 		err = grow(map);
 		if (err)
 			return err;
