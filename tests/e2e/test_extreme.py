@@ -80,3 +80,35 @@ def test_twenty_khz(t):
     t.claim(summary.samples >= 0.4 * 20000 * 4 * os.cpu_count(), "the CPUs were the targets' own for most of the time",
             summary.samples, summary.data["lost"]["not_delivered"])
     t.claim(own <= 1400, "own CPU per sample at most 1.4 us, twice what it takes on a quiet host", costs)
+
+
+def check_depth(t, target, depth, stacks):
+    """Every stack has all of its frames, or says that it has not, which few do. Any exact one would do, too."""
+    whole = cut = 0
+    odd = []
+    for stack in stacks:
+        want = ("<module>", *["descend"] * depth, "work")
+        found = tuple(frame.name for frame in stack.frames)
+        if found == want and stack.status in ("exact", "late"):
+            whole += stack.count
+        elif stack.status == "truncated":
+            cut += stack.count
+        else:
+            odd.append(f"{stack.count} x {stack.status}, {len(found)} frames: {stack.raw[:200]}")
+    t.claim(not odd, f"{target.python}, {depth:,} deep: no stack has another depth", odd[:3])
+    t.claim(whole >= 10 and cut <= 0.02 * (whole + cut),
+            f"{target.python}, {depth:,} deep: {whole} stacks came whole, {cut} were cut")
+
+
+def test_deep(t):
+    """recursion of 10,000 frames, and of 100,000: more than the kernel side looks at in one sample"""
+    targets = t.start_all((python, "deep.py", 600, 10000) for python in t.pythons)
+    recording = t.record("-r", 100, "-d", 6, "-p", ",".join(str(target.pid) for target in targets))
+    for target in targets:
+        check_depth(t, target, 10000, recording.stacks(target.pid))
+        target.kill()
+    for python in t.pythons:
+        target = t.start(python, "deep.py", 600, 100000)
+        recording = t.record("-r", 50, "-d", 2, "-p", target.pid)
+        check_depth(t, target, 100000, recording.stacks(target.pid))
+        target.kill()

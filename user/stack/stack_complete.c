@@ -24,7 +24,8 @@
 
 enum {
 	MAX_THREADS_DEFAULT = 1024,
-	MAX_CACHED_FRAMES_DEFAULT = 1 << 18,
+	/* Seven stacks of 100,000 frames. */
+	MAX_CACHED_FRAMES_DEFAULT = 1 << 20,
 	EXECUTABLE_TAG_BITS = 3,
 	/* What is asked for first where the rest may be taken over. */
 	JOIN_EXPECTED = 16 * STACK_JOIN_FRAMES,

@@ -18,7 +18,7 @@ struct stack_completer;
 struct stack_completer_config {
 	size_t max_frames;	  /* of one completed part; a longer one fails */
 	size_t max_threads;	  /* whose last stack is remembered; 0: the default, 1,024 */
-	size_t max_cached_frames; /* of all of them; 0: the default, 262,144 */
+	size_t max_cached_frames; /* of all of them; 0: the default, 1 million */
 };
 
 int stack_completer_new(struct stack_completer **ret_completer, const struct stack_completer_config *config);
