@@ -97,9 +97,9 @@ static __always_inline int frame_awaits(const struct walk_scratch *s, u64 frame)
 /* 3.12's YIELD_VALUE clears the generator frame's `previous` before it makes the resumer current: the
  * compiler sinks the second store. In between the resumer is in a register. It is proven by what it
  * waits for, or by being this evaluation's own entry frame; the walk then checks its chain as any other. */
-__noinline u64 walk_find_resumer(void)
+__noinline u64 walk_find_resumer(u32 id)
 {
-	struct walk_scratch *s = scratch_get();
+	struct walk_scratch *s = scratch_get(id);
 	u64 entry = 0;
 
 	if (!s)
@@ -128,7 +128,7 @@ __noinline u64 walk_find_resumer(void)
 static __always_inline void walk_behind_suspended(struct walk_scratch *s)
 {
 	struct walk *w = &s->walk;
-	u64 resumer = walk_find_resumer();
+	u64 resumer = walk_find_resumer(w->scratch_id);
 
 	if (!resumer)
 		return;

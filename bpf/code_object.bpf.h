@@ -109,9 +109,9 @@ static __always_inline long words_read(struct walk *w, u64 addr, u64 sz)
 }
 
 /* Digest of the string at `addr`; 0 on a fault. */
-__noinline u64 text_digest(u64 addr)
+__noinline u64 text_digest(u32 id, u64 addr)
 {
-	struct walk_scratch *s = scratch_get();
+	struct walk_scratch *s = scratch_get(id);
 	const struct py_layout *layout;
 	u64 hash, length, sz;
 
@@ -135,7 +135,7 @@ __noinline u64 text_digest(u64 addr)
 static __always_inline u64 filename_digest(struct walk *w, u64 addr)
 {
 	if (addr != w->filename_addr) {
-		w->filename_digest = text_digest(addr);
+		w->filename_digest = text_digest(w->scratch_id, addr);
 		w->filename_addr = addr;
 	}
 	return w->filename_digest;
@@ -153,9 +153,9 @@ static __always_inline u64 linetable_mix(struct walk_scratch *s, u64 seed, u64 a
 }
 
 /* Before 3.12. 0 on a fault. */
-__noinline u32 fingerprint_contents(u64 code)
+__noinline u32 fingerprint_contents(u32 id, u64 code)
 {
-	struct walk_scratch *s = scratch_get();
+	struct walk_scratch *s = scratch_get(id);
 	u64 seed, name, qualname, name_digest, qualname_digest, file_digest;
 
 	if (!s)
@@ -164,8 +164,8 @@ __noinline u32 fingerprint_contents(u64 code)
 		return 0;
 	name = code_u64(s, s->walk.layout.code_name);
 	qualname = code_u64(s, s->walk.layout.code_qualname);
-	name_digest = text_digest(name);
-	qualname_digest = qualname == name ? name_digest : text_digest(qualname);
+	name_digest = text_digest(id, name);
+	qualname_digest = qualname == name ? name_digest : text_digest(id, qualname);
 	file_digest = filename_digest(&s->walk, code_u64(s, s->walk.layout.code_filename));
 	if (!name_digest || !qualname_digest || !file_digest)
 		return 0;
@@ -183,7 +183,7 @@ static __always_inline u32 fingerprint_read(struct walk_scratch *s, u64 code)
 
 	stat_add(BPF_STAT_FINGERPRINT_READS, 1);
 	if (!(s->walk.layout.traits & PY_TRAIT_CODE_VERSION))
-		return fingerprint_contents(code);
+		return fingerprint_contents(s->walk.scratch_id, code);
 	if (user_read(&version, sizeof(version), code + s->walk.layout.code_version))
 		return 0;
 	return version;
@@ -219,9 +219,9 @@ static __always_inline void code_record_append(struct code_record *record, u32 p
 }
 
 /* Copies one of the three strings of the code object in scratch.code. */
-__noinline int code_record_text(u32 part)
+__noinline int code_record_text(u32 id, u32 part)
 {
-	struct walk_scratch *s = scratch_get();
+	struct walk_scratch *s = scratch_get(id);
 	struct code_record *record;
 	const struct py_layout *layout;
 	u64 addr, length;
@@ -250,9 +250,9 @@ __noinline int code_record_text(u32 part)
 	return 0;
 }
 
-__noinline int code_record_linetable(void)
+__noinline int code_record_linetable(u32 id)
 {
-	struct walk_scratch *s = scratch_get();
+	struct walk_scratch *s = scratch_get(id);
 	struct code_record *record;
 	u64 addr, sz = 0;
 
@@ -300,21 +300,21 @@ static __always_inline int code_send(struct walk_scratch *s, u64 code, u32 finge
 		return 0;
 	code_record_begin(s, code, fingerprint);
 	for (u32 part = CODE_PART_NAME; part <= CODE_PART_FILENAME; part++)
-		code_record_text(part);
-	code_record_linetable();
+		code_record_text(s->walk.scratch_id, part);
+	code_record_linetable(s->walk.scratch_id);
 	for (u32 i = 0; i < CODE_PART_COUNT; i++)
 		sz += record->sz[i];
 	opaque(sz);
 	if (sz > sizeof(s->code_record))
 		return 0;
 	record->hdr.size = sz;
-	return emit_code(record, sz, record->flags != 0);
+	return emit_code(s->walk.ring_base, record, sz, record->flags != 0);
 }
 
 /* Fills in the fingerprint of one frame that the walk could not vouch for. */
-__noinline int code_resolve(u32 miss)
+__noinline int code_resolve(u32 id, u32 miss)
 {
-	struct walk_scratch *s = scratch_get();
+	struct walk_scratch *s = scratch_get(id);
 	struct py_frame *frame;
 	struct code_slot *slot;
 	struct sent_bucket *sent;
@@ -363,32 +363,17 @@ static __always_inline int code_is_resolved(struct walk_scratch *s, u32 miss)
 	return 1;
 }
 
-/* Resolves the misses from `first` on, LOOP_STRIDE of them. */
-__noinline int code_resolve_stride(u32 first)
+/* Mostly a recursion: the same code object was read for a frame above. */
+static __always_inline int code_resolve_round(struct walk_scratch *s, u32 miss)
 {
-	struct walk_scratch *s = scratch_get();
-	u32 cnt;
-
-	if (!s)
+	if (miss >= s->walk.miss_cnt)
 		return 1;
-	cnt = s->walk.miss_cnt;
-	for (u32 i = 0; i < LOOP_STRIDE; i++) {
-		if (first + i >= cnt)
-			return 1;
-		/* Mostly a recursion: the same code object was read for a frame above. */
-		if (!code_is_resolved(s, first + i))
-			code_resolve(first + i);
-	}
+	if (!code_is_resolved(s, miss))
+		code_resolve(s->walk.scratch_id, miss);
 	return 0;
 }
 
-static __always_inline void code_resolve_all(void)
-{
-	for (u32 i = 0; i < LIMIT_SAMPLE_FRAMES; i += LOOP_STRIDE) {
-		if (code_resolve_stride(i))
-			break;
-	}
-}
+DEFINE_LOOP(code_resolve_all, code_resolve_round, LIMIT_SAMPLE_FRAMES)
 
 /* Reads the interpreter's counter, which must happen before any fingerprint of the sample. */
 static __always_inline void code_proof_read(struct walk_scratch *s)

@@ -28,16 +28,23 @@ struct {
 
 static __always_inline u64 emit_wakeup(void *ring, int urgent)
 {
-	if (urgent || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= cfg_wakeup_bytes)
+	if (urgent || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) >= cfg.wakeup_bytes)
 		return BPF_RB_FORCE_WAKEUP;
 	return BPF_RB_NO_WAKEUP;
 }
 
-/* 1 when the ring took the record. */
-static __always_inline int emit_record(void *record, u32 sz, int urgent)
+/* The ring of this CPU among those that begin at `base`. */
+static __always_inline void *emit_ring(u32 base)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-	void *ring = bpf_map_lookup_elem(&sample_rings, &cpu);
+	u32 idx = base + bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&sample_rings, &idx);
+}
+
+/* 1 when the ring took the record. */
+static __always_inline int emit_record(u32 base, void *record, u32 sz, int urgent)
+{
+	void *ring = emit_ring(base);
 
 	if (!ring)
 		return 0;
@@ -46,26 +53,25 @@ static __always_inline int emit_record(void *record, u32 sz, int urgent)
 }
 
 /* Code objects leave half of the ring to samples: they can be sent later, or read. */
-static __always_inline int emit_has_room(void)
+static __always_inline int emit_has_room(u32 base)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-	void *ring = bpf_map_lookup_elem(&sample_rings, &cpu);
+	void *ring = emit_ring(base);
 
 	return ring &&
 	       bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) < bpf_ringbuf_query(ring, BPF_RB_RING_SIZE) / 2;
 }
 
-static __always_inline int emit_code(struct code_record *record, u32 sz, int urgent)
+static __always_inline int emit_code(u32 base, struct code_record *record, u32 sz, int urgent)
 {
-	int sent = emit_has_room() && emit_record(record, sz, urgent);
+	int sent = emit_has_room(base) && emit_record(base, record, sz, urgent);
 
 	stat_add(sent ? BPF_STAT_CODES : BPF_STAT_CODES_DROPPED, 1);
 	return sent;
 }
 
-static __always_inline int emit_sample(void *record, u32 sz, int urgent)
+static __always_inline int emit_sample(u32 base, void *record, u32 sz, int urgent)
 {
-	int sent = emit_record(record, sz, urgent);
+	int sent = emit_record(base, record, sz, urgent);
 
 	stat_add(sent ? BPF_STAT_SAMPLES : BPF_STAT_SAMPLES_DROPPED, 1);
 	return sent;

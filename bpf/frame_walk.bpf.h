@@ -22,6 +22,7 @@
 #define PANOPY_FRAME_WALK_BPF_H
 
 #include "config.bpf.h"
+#include "loops.bpf.h"
 #include "scratch.bpf.h"
 #include "thread_state.bpf.h"
 #include "user_mem.bpf.h"
@@ -32,9 +33,6 @@ enum {
 	FRAME_OWNED_BY_GENERATOR = 1,
 	EXECUTABLE_TAG_BITS = 3,
 };
-
-/* Hides a value from compiler and verifier: what follows must hold for any value. */
-#define opaque(value) asm volatile("" : "+r"(value))
 
 static __always_inline struct sample_record *scratch_sample(struct walk_scratch *s)
 {
@@ -75,7 +73,7 @@ static __always_inline u32 code_slot_fingerprint(const struct walk_scratch *s, u
 /* Fingerprints are read in another order than frames, so they are summed. */
 static __always_inline void identity_add_fingerprint(struct walk *w, u64 code, u32 fingerprint)
 {
-	w->fingerprints += fingerprint_mix(code ^ cfg_hash_key, fingerprint);
+	w->fingerprints += fingerprint_mix(code ^ cfg.hash_key, fingerprint);
 }
 
 /* Writes frame `idx`; a fingerprint of 0 is read once the walk is over. */
@@ -161,7 +159,7 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
 		return 1;
 	}
-	if (w->frame_cnt >= cfg_kernel_frames || w->frame_cnt >= LIMIT_SAMPLE_FRAMES) {
+	if (w->frame_cnt >= cfg.kernel_frames || w->frame_cnt >= LIMIT_SAMPLE_FRAMES) {
 		walk_stop(w, SAMPLE_REASON_BUDGET);
 		return 1;
 	}
@@ -229,12 +227,12 @@ static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 
 	u64 frame = w->frame, last = w->last_ordinary, last_code = 0;
 	u32 cnt = w->frame_cnt, fingerprint = 0;
 
-	for (int i = 0; i < WALK_WINDOW_FRAMES; i++) {
+	for (u32 i = loop_zero(s); loop_goes_on(i, WALK_WINDOW_FRAMES); i++) {
 		u64 off = frame - base;
 		u64 code, previous;
 		const u8 *p;
 
-		if (off >= limit || cnt >= cfg_kernel_frames)
+		if (off >= limit || cnt >= cfg.kernel_frames)
 			break;
 		opaque(off);
 		p = s->window + (off & (2 * WALK_WINDOW_SZ - 1));
@@ -288,9 +286,9 @@ static __always_inline u64 walk_read_window(struct walk_scratch *s, u64 *ret_bas
 }
 
 /* One step of the walk: a window, a lone frame or a change of chunk. 1 when the walk is over. */
-__noinline int walk_step(void)
+__noinline int walk_step(u32 id)
 {
-	struct walk_scratch *s = scratch_get();
+	struct walk_scratch *s = scratch_get(id);
 	u64 base = 0, limit, off;
 	struct walk *w;
 
@@ -324,15 +322,13 @@ __noinline int walk_step(void)
 	return walk_frame(s, s->window + (off & (2 * WALK_WINDOW_SZ - 1)), w->frame) && !w->need_chunk;
 }
 
-/* The verifier follows at most 8,192 branches that are still open, so that long loops are nested. */
-__noinline int walk_stride(void)
+static __always_inline int walk_round(struct walk_scratch *s, u32 i)
 {
-	for (int i = 0; i < LOOP_STRIDE; i++) {
-		if (walk_step())
-			return 1;
-	}
-	return 0;
+	(void)i;
+	return walk_step(s->walk.scratch_id);
 }
+
+DEFINE_LOOP(walk_steps, walk_round, LIMIT_WALK_VISITS)
 
 static __always_inline void walk_begin(struct walk_scratch *s, u64 frame)
 {
@@ -360,10 +356,7 @@ static __always_inline void walk_begin(struct walk_scratch *s, u64 frame)
 
 static __always_inline void walk_on(struct walk_scratch *s)
 {
-	for (int i = 0; i < LIMIT_WALK_VISITS / LOOP_STRIDE; i++) {
-		if (walk_stride())
-			break;
-	}
+	walk_steps(s);
 	if (!s->walk.ended && s->walk.status == SAMPLE_EXACT)
 		walk_stop(&s->walk, SAMPLE_REASON_BUDGET);
 }

@@ -81,7 +81,7 @@ static __always_inline u64 task_user_sp(struct task_struct *task, const void *re
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
 		saved = bpf_task_pt_regs(bpf_get_current_task_btf());
 	else
-		saved = (u64)BPF_CORE_READ(task, stack) + cfg_kernel_stack_sz -
+		saved = (u64)BPF_CORE_READ(task, stack) + cfg.kernel_stack_sz -
 			bpf_core_type_size(struct pt_regs);
 	bpf_probe_read_kernel(&sp, sizeof(sp), (const void *)(saved + REGS_SP_OFF));
 	return sp;

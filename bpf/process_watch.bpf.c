@@ -11,9 +11,11 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "config.bpf.h"
 #include "maps.bpf.h"
 #include "process_event.h"
+
+/* Set at load: children of processes without PROCESS_CONFIG_FOLLOW_CHILDREN are left alone (-p, -- CMD). */
+const volatile u8 cfg_only_followed = 0;
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

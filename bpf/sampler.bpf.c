@@ -47,13 +47,16 @@ static __always_inline void sample_begin(struct walk_scratch *s, const struct pr
 {
 	struct sample_record *record = scratch_sample(s);
 	struct walk *w = &s->walk;
+	u32 cpu = bpf_get_smp_processor_id();
 
+	w->scratch_id = cpu;
+	w->ring_base = 0;
 	stack_begin(w, &config->layout, config->epoch, config->runtime_addr);
 	w->tgid = pid_tgid >> 32;
 
 	record->hdr.time_ns = now;
 	record->hdr.kind = RECORD_SAMPLE;
-	record->hdr.cpu = bpf_get_smp_processor_id();
+	record->hdr.cpu = cpu;
 	record->epoch = config->epoch;
 	record->tgid = pid_tgid >> 32;
 	record->tid = (u32)pid_tgid;
@@ -99,7 +102,7 @@ static __always_inline void repeat_send(struct walk_scratch *s, u64 identity)
 	record->missed_ticks = sample->missed_ticks;
 	__builtin_memset(record->reserved, 0, sizeof(record->reserved));
 	__builtin_memcpy(record->comm, sample->comm, sizeof(record->comm));
-	if (emit_sample(record, sizeof(*record), 0))
+	if (emit_sample(s->walk.ring_base, record, sizeof(*record), 0))
 		stat_add(BPF_STAT_REPEATS, 1);
 }
 
@@ -130,7 +133,7 @@ static __always_inline void sample_send(struct walk_scratch *s)
 	record->status = s->walk.status;
 	record->reason = s->walk.reason;
 	record->identity = identity;
-	if (emit_sample(record, sz, s->walk.status == SAMPLE_TRUNCATED) && identity)
+	if (emit_sample(s->walk.ring_base, record, sz, s->walk.status == SAMPLE_TRUNCATED) && identity)
 		*sent = identity;
 }
 
@@ -147,7 +150,7 @@ static __always_inline int on_tick(struct bpf_perf_event_data *ctx, u64 pid_tgid
 	config = bpf_map_lookup_elem(&processes, &tgid);
 	if (!config || config->state != PROCESS_CONFIG_READY)
 		return BPF_STAT_TICKS_OTHER;
-	s = scratch_get();
+	s = scratch_get(bpf_get_smp_processor_id());
 	if (!s)
 		return BPF_STAT_TICKS_OTHER;
 	task = (struct task_struct *)bpf_get_current_task();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* The per-CPU scratch of the sampler. An array indexed by CPU, since one value of a per-CPU map may
- * not exceed 32 KiB (PCPU_MIN_UNIT_SIZE). Only the perf interrupt uses it, which does not nest.
+/* What walks work in. An array, since one value of a per-CPU map may not exceed 32 KiB
+ * (PCPU_MIN_UNIT_SIZE). The one numbered as a CPU is for the perf interrupt there, which does not nest.
  */
 #ifndef PANOPY_SCRATCH_BPF_H
 #define PANOPY_SCRATCH_BPF_H
@@ -16,11 +16,10 @@ struct {
 	__type(value, struct walk_scratch);
 } scratches SEC(".maps");
 
-static __always_inline struct walk_scratch *scratch_get(void)
+/* Global functions take the scratch by its number: they may take no pointers on Linux 5.10. */
+static __always_inline struct walk_scratch *scratch_get(u32 id)
 {
-	u32 cpu = bpf_get_smp_processor_id();
-
-	return bpf_map_lookup_elem(&scratches, &cpu);
+	return bpf_map_lookup_elem(&scratches, &id);
 }
 
 #endif

@@ -46,7 +46,7 @@ static __always_inline int stack_walk(struct walk_scratch *s, struct thread_slot
 		walk_none(w, reason);
 		return reason;
 	}
-	w->salt = fingerprint_mix(fingerprint_mix(cfg_hash_key, w->epoch), w->interp);
+	w->salt = fingerprint_mix(fingerprint_mix(cfg.hash_key, w->epoch), w->interp);
 	code_proof_read(s);
 	walk_thread(s);
 	return reason;
@@ -71,7 +71,7 @@ static __always_inline void stack_finish(struct walk_scratch *s, int reason)
 
 	if (w->status == SAMPLE_NONE)
 		return;
-	code_resolve_all();
+	code_resolve_all(s);
 	doubt = reason ? reason : runtime_doubt(w);
 	if (doubt && (w->status == SAMPLE_EXACT || doubt == SAMPLE_REASON_FINALIZING))
 		walk_stop(w, doubt);

@@ -15,11 +15,19 @@
 #define PANOPY_THREAD_STATE_BPF_H
 
 #include "fingerprint.h"
+#include "loops.bpf.h"
 #include "scratch.bpf.h"
 #include "thread_slot.h"
 #include "user_mem.bpf.h"
 
-enum { TSTATE_MASK = LIMIT_TSTATE_SPAN - 1, TSTATE_BOUND_GILSTATE = 1u << 3 };
+enum {
+	TSTATE_MASK = LIMIT_TSTATE_SPAN - 1,
+	TSTATE_BOUND_GILSTATE = 1u << 3,
+	/* Rounds of a search: LIMIT_THREAD_SCAN and LIMIT_INTERP_SCAN, made a multiple of LOOP_STRIDE. */
+	THREAD_SEARCH_ROUNDS = 128,
+};
+
+SHARED_ASSERT(THREAD_SEARCH_ROUNDS >= LIMIT_THREAD_SCAN + LIMIT_INTERP_SCAN, "as many as are promised");
 
 static __always_inline u64 tstate_u64(const struct walk_scratch *s, u16 off)
 {
@@ -64,9 +72,9 @@ static __always_inline int tstate_is_linked(const struct walk_scratch *s, u64 ad
 }
 
 /* One step of the search: looks at walk.tstate, moves on to the next. 1 when found, -1 at the end. */
-__noinline int thread_search_step(void)
+__noinline int thread_search_step(u32 id)
 {
-	struct walk_scratch *s = scratch_get();
+	struct walk_scratch *s = scratch_get(id);
 	u64 head = 0;
 
 	if (!s)
@@ -90,6 +98,16 @@ __noinline int thread_search_step(void)
 	s->walk.tstate = tstate_u64(s, s->walk.layout.tstate_next);
 	return 0;
 }
+
+static __always_inline int thread_search_round(struct walk_scratch *s, u32 i)
+{
+	if (i >= LIMIT_THREAD_SCAN + LIMIT_INTERP_SCAN)
+		return 1;
+	s->walk.search_result = thread_search_step(s->walk.scratch_id);
+	return s->walk.search_result;
+}
+
+DEFINE_LOOP(thread_search_steps, thread_search_round, THREAD_SEARCH_ROUNDS)
 
 /* On 3.11 with more than one interpreter the search alone proves nothing; see the head of this file. */
 static __always_inline int thread_is_ambiguous(struct walk_scratch *s)
@@ -121,7 +139,7 @@ static __always_inline int thread_is_ambiguous(struct walk_scratch *s)
 static __always_inline int thread_search(struct walk_scratch *s, struct thread_slot *slot, u64 owner)
 {
 	u64 head = 0;
-	int found = 0;
+	int found;
 
 	s->walk.tstate = 0;
 	s->walk.interp = 0;
@@ -135,11 +153,9 @@ static __always_inline int thread_search(struct walk_scratch *s, struct thread_s
 	if (user_read(&head, sizeof(head), head + s->walk.layout.interp_threads_head))
 		return SAMPLE_REASON_STATE_FAULT;
 	s->walk.tstate = head;
-	for (int i = 0; i < LIMIT_THREAD_SCAN + LIMIT_INTERP_SCAN; i++) {
-		found = thread_search_step();
-		if (found)
-			break;
-	}
+	s->walk.search_result = 0;
+	thread_search_steps(s);
+	found = s->walk.search_result;
 	if (!found)
 		return SAMPLE_REASON_THREAD_SCAN;
 	/* A state that has the ids but is not the current one may become it, with no change to any list. */

@@ -48,7 +48,7 @@ static __always_inline u64 tick_own(const struct cpu_tick *last, const struct cp
 		return 0;
 	if (tick->switch_cnt == last->switch_cnt)
 		return missed;
-	ran = (tick->cpu_time_ns - last->cpu_time_ns) / cfg_period_ns;
+	ran = (tick->cpu_time_ns - last->cpu_time_ns) / cfg.period_ns;
 	return ran < missed ? ran : missed;
 }
 
@@ -65,7 +65,7 @@ static __always_inline u16 tick_account(u64 now, u32 tid)
 		return 0;
 	tick_of(&tick, now, tid);
 	if (last->time_ns && now > last->time_ns)
-		periods = (now - last->time_ns + cfg_period_ns / 2) / cfg_period_ns;
+		periods = (now - last->time_ns + cfg.period_ns / 2) / cfg.period_ns;
 	if (periods > 1) {
 		own = tick_own(last, &tick, periods - 1);
 		if (tid == last->tid || !tid || !last->tid)

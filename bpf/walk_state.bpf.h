@@ -16,7 +16,7 @@ enum {
 	WALK_WINDOW_BUF_SZ = 2 * WALK_WINDOW_SZ + 2 * LIMIT_FRAME_SPAN,
 	/* Frames stepped over inside one window: 4,096 / 88, the smallest frame. */
 	WALK_WINDOW_FRAMES = 48,
-	/* Iterations of the inner of two nested loops. */
+	/* Rounds of the inner of two nested loops (loops.bpf.h). */
 	LOOP_STRIDE = 64,
 	CODE_SLOTS = 2048,
 	/* General registers of the architecture that has more (aarch64: x0-x30). */
@@ -25,6 +25,9 @@ enum {
 
 struct walk {
 	struct py_layout layout;
+	u32 scratch_id; /* of the scratch that this lies in */
+	u32 ring_base;	/* the ring of CPU n is number ring_base + n */
+	u32 zero;	/* always (loops.bpf.h) */
 	u64 epoch;
 	u64 salt;     /* tells apart equal addresses of other processes in the code slots */
 	u64 proof;    /* the interpreter's code counter at this sample */
@@ -60,6 +63,7 @@ struct walk {
 	u32 tgid;
 	u32 id_seen;		      /* a search met the thread's id */
 	u32 interp_cnt;		      /* interpreters seen by a search */
+	s32 search_result;	      /* of its last step */
 	u64 words[FINGERPRINT_WORDS]; /* first bytes of a text or table */
 	u64 identity;		      /* hash of codes and instruction offsets so far */
 	u64 fingerprints;	      /* sum of a hash of each code and its fingerprint */

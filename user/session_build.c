@@ -44,6 +44,7 @@ static int open_kernel(struct session *session, const struct failure *failure)
 		.period_ns = session->options->period_ns,
 		.only_followed = session->options->pid_cnt || session->child,
 		.max_processes = MAX_KERNEL_PROCESSES,
+		.variant = getenv("PANOPY_SAMPLER"),
 	};
 	struct perf_timers_config timers_config = {.period_ns = session->options->period_ns};
 	size_t cnt, wanted, sz;
@@ -53,10 +54,14 @@ static int open_kernel(struct session *session, const struct failure *failure)
 	if (err == -EMFILE)
 		return fail(failure, EXIT_CODE_FAILURE, err,
 			    "raise the limit of open files with `ulimit -n 1024`");
+	if (err == -EINVAL && loader_config.variant)
+		return fail(failure, EXIT_CODE_KERNEL, err,
+			    "this kernel does not take the sampler of PANOPY_SAMPLER");
 	if (err)
 		return fail(
 			failure, EXIT_CODE_KERNEL, err,
 			"the kernel did not take the BPF programs (`panopy doctor` says what is missing)");
+	log_debug(LOG_TOPIC_KERNEL, "sampler: %s", bpf_loader_variant(session->loader));
 	sz = bpf_loader_ring_sz(session->loader, &wanted);
 	if (sz < wanted)
 		log_warning(LOG_TOPIC_KERNEL,

@@ -7,9 +7,8 @@
 
 /* In place of config.bpf.h, whose settings are read-only data: user space writes them at load. */
 #define PANOPY_CONFIG_BPF_H
-static u32 cfg_kernel_frames;
-static const u32 cfg_wakeup_bytes = 65536;
-static const u64 cfg_hash_key = 0x243f6a8885a308d3ULL;
+#include "sampler_config.h"
+static struct sampler_config cfg = {.hash_key = 0x243f6a8885a308d3ULL, .wakeup_bytes = 65536, .cpu_cnt = 1};
 
 #include "../../bpf/stack_take.bpf.h"
 
@@ -83,6 +82,7 @@ static void begin(struct walk_scratch *s, const struct walker_input *input)
 
 	memset(w, 0, sizeof(*w));
 	w->sequence = sequence;
+	w->scratch_id = input->cpu;
 	stack_begin(w, input->layout, input->epoch, input->runtime_addr);
 	w->task_id = input->task_id;
 	w->id_is_native = !!input->id_is_native;
@@ -117,7 +117,7 @@ void walker_walk(const struct walker_input *input, struct walker_output *ret_out
 	struct walk_scratch *s = &g_kernel.scratches[input->cpu];
 	struct walk *w = &s->walk;
 
-	cfg_kernel_frames = input->kernel_frames ? input->kernel_frames : LIMIT_SAMPLE_FRAMES;
+	cfg.kernel_frames = input->kernel_frames ? input->kernel_frames : LIMIT_SAMPLE_FRAMES;
 	g_kernel.cpu = input->cpu;
 	g_kernel.read = input->read;
 	g_kernel.ctx = input->ctx;

@@ -11,8 +11,8 @@
 
 #include "base/log.h"
 #include "bpf_stats.h"
+#include "kernel/sampler_object.h"
 #include "process_watch.skel.h"
-#include "sampler.skel.h"
 #include "shared_limits.h"
 
 enum {
@@ -26,7 +26,7 @@ enum {
 };
 
 struct bpf_loader {
-	struct sampler_bpf *sampler;
+	struct sampler_object *sampler;
 	struct process_watch_bpf *watch;
 	int *rings;
 	size_t ring_cnt;
@@ -62,22 +62,19 @@ static u64 random_key(void)
 	return key;
 }
 
-static int sampler_configure(struct bpf_loader *loader, const struct bpf_loader_config *config)
+static struct sampler_config sampler_config_of(const struct bpf_loader *loader,
+					       const struct bpf_loader_config *config)
 {
-	struct sampler_bpf *skel = loader->sampler;
-	int err = 0;
+	u32 frames = config->kernel_frames;
 
-	skel->rodata->cfg_period_ns = config->period_ns;
-	if (config->kernel_frames && config->kernel_frames < LIMIT_SAMPLE_FRAMES)
-		skel->rodata->cfg_kernel_frames = config->kernel_frames;
-	skel->rodata->cfg_kernel_stack_sz = 4 * (u32)sysconf(_SC_PAGESIZE);
-	skel->rodata->cfg_wakeup_bytes = loader->ring_sz / 8;
-	skel->rodata->cfg_hash_key = random_key();
-	err = err ?: bpf_map__set_max_entries(skel->maps.scratches, loader->cpu_cnt);
-	err = err ?: bpf_map__set_max_entries(skel->maps.last_ticks, loader->cpu_cnt);
-	err = err ?: bpf_map__set_max_entries(skel->maps.sample_rings, loader->cpu_cnt);
-	err = err ?: bpf_map__set_max_entries(skel->maps.processes, config->max_processes);
-	return err;
+	return (struct sampler_config){
+		.hash_key = random_key(),
+		.period_ns = config->period_ns,
+		.kernel_frames = frames && frames < LIMIT_SAMPLE_FRAMES ? frames : LIMIT_SAMPLE_FRAMES,
+		.kernel_stack_sz = 4 * (u32)sysconf(_SC_PAGESIZE),
+		.wakeup_bytes = loader->ring_sz / 8,
+		.cpu_cnt = loader->cpu_cnt,
+	};
 }
 
 static int ring_make(const struct bpf_loader *loader)
@@ -87,7 +84,7 @@ static int ring_make(const struct bpf_loader *loader)
 
 static int rings_make(struct bpf_loader *loader)
 {
-	int outer_fd = bpf_map__fd(loader->sampler->maps.sample_rings);
+	int outer_fd = sampler_object_map_fd(loader->sampler, SAMPLER_MAP_SAMPLE_RINGS);
 
 	for (u32 cpu = 0; cpu < loader->cpu_cnt; cpu++) {
 		int fd = ring_make(loader);
@@ -110,26 +107,23 @@ static void rings_drop(struct bpf_loader *loader)
 
 static int sampler_load(struct bpf_loader *loader, const struct bpf_loader_config *config)
 {
-	int pattern_fd, err;
+	struct sampler_config settings = sampler_config_of(loader, config);
+	struct sampler_sizes sizes = {.max_processes = config->max_processes};
+	int err;
 
-	loader->sampler = sampler_bpf__open();
-	if (!loader->sampler)
-		return -errno;
 	/* What the map of rings takes as the pattern of its values. */
-	pattern_fd = ring_make(loader);
-	if (pattern_fd < 0)
-		return pattern_fd;
-	err = sampler_configure(loader, config);
-	err = err ?: bpf_map__set_inner_map_fd(loader->sampler->maps.sample_rings, pattern_fd);
-	err = err ?: sampler_bpf__load(loader->sampler);
-	close(pattern_fd);
+	sizes.ring_pattern_fd = ring_make(loader);
+	if (sizes.ring_pattern_fd < 0)
+		return sizes.ring_pattern_fd;
+	err = sampler_object_load(&loader->sampler, &settings, &sizes, config->variant);
+	close(sizes.ring_pattern_fd);
 	return err ?: rings_make(loader);
 }
 
 static void sampler_unload(struct bpf_loader *loader)
 {
 	rings_drop(loader);
-	sampler_bpf__destroy(loader->sampler);
+	sampler_object_close(loader->sampler);
 	loader->sampler = NULL;
 }
 
@@ -208,7 +202,7 @@ void bpf_loader_close(struct bpf_loader *loader)
 	process_watch_bpf__destroy(loader->watch);
 	if (loader->rings)
 		rings_drop(loader);
-	sampler_bpf__destroy(loader->sampler);
+	sampler_object_close(loader->sampler);
 	free(loader->rings);
 	free(loader);
 }
@@ -218,34 +212,39 @@ int bpf_loader_attach_watch(struct bpf_loader *loader)
 	return process_watch_bpf__attach(loader->watch);
 }
 
+const char *bpf_loader_variant(const struct bpf_loader *loader)
+{
+	return sampler_object_name(loader->sampler);
+}
+
 int bpf_loader_sampler_fd(const struct bpf_loader *loader)
 {
-	return bpf_program__fd(loader->sampler->progs.on_perf_sample);
+	return sampler_object_program_fd(loader->sampler);
 }
 
 int bpf_loader_processes_fd(const struct bpf_loader *loader)
 {
-	return bpf_map__fd(loader->sampler->maps.processes);
+	return sampler_object_map_fd(loader->sampler, SAMPLER_MAP_PROCESSES);
 }
 
 int bpf_loader_stats_fd(const struct bpf_loader *loader)
 {
-	return bpf_map__fd(loader->sampler->maps.stats);
+	return sampler_object_map_fd(loader->sampler, SAMPLER_MAP_STATS);
 }
 
 int bpf_loader_thread_slots_fd(const struct bpf_loader *loader)
 {
-	return bpf_map__fd(loader->sampler->maps.thread_slots);
+	return sampler_object_map_fd(loader->sampler, SAMPLER_MAP_THREAD_SLOTS);
 }
 
 int bpf_loader_sent_stacks_fd(const struct bpf_loader *loader)
 {
-	return bpf_map__fd(loader->sampler->maps.sent_stacks);
+	return sampler_object_map_fd(loader->sampler, SAMPLER_MAP_SENT_STACKS);
 }
 
 int bpf_loader_last_ticks_fd(const struct bpf_loader *loader)
 {
-	return bpf_map__fd(loader->sampler->maps.last_ticks);
+	return sampler_object_map_fd(loader->sampler, SAMPLER_MAP_LAST_TICKS);
 }
 
 const int *bpf_loader_rings(const struct bpf_loader *loader, size_t *ret_cnt)

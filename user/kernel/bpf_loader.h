@@ -15,6 +15,7 @@ struct bpf_loader_config {
 	u32 kernel_frames;  /* 0: as many as a record holds */
 	bool only_followed; /* children of processes that are not followed are left alone */
 	size_t max_processes;
+	const char *variant; /* of the sampler (kernel/sampler_object.h); NULL: the best that loads */
 };
 
 /* -EPERM, -EACCES: a privilege is missing. Anything else: the kernel refused the programs. Where the
@@ -24,6 +25,9 @@ void bpf_loader_close(struct bpf_loader *loader);
 
 /* Attaches the hooks that follow fork, exec and exit. */
 int bpf_loader_attach_watch(struct bpf_loader *loader);
+
+/* Which sampler was loaded. */
+const char *bpf_loader_variant(const struct bpf_loader *loader);
 
 int bpf_loader_sampler_fd(const struct bpf_loader *loader);
 int bpf_loader_processes_fd(const struct bpf_loader *loader);

@@ -39,6 +39,13 @@ static unsigned long long memlock_kib(void)
 	return limit.rlim_cur == RLIM_INFINITY ? ~0ULL : limit.rlim_cur / 1024;
 }
 
+static int open_instructions(enum bpf_prog_type type, const struct bpf_insn *insns, size_t cnt)
+{
+	int fd = bpf_prog_load(type, "panopy_probe", "Dual BSD/GPL", insns, cnt, NULL);
+
+	return fd < 0 ? -errno : fd;
+}
+
 /* r0 = 0; exit */
 static int open_program(enum bpf_prog_type type)
 {
@@ -46,10 +53,8 @@ static int open_program(enum bpf_prog_type type)
 		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
 		{.code = BPF_JMP | BPF_EXIT},
 	};
-	int fd = bpf_prog_load(type, "panopy_probe", "Dual BSD/GPL", insns, sizeof(insns) / sizeof(insns[0]),
-			       NULL);
 
-	return fd < 0 ? -errno : fd;
+	return open_instructions(type, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
 int probe_open_perf_program(void)
@@ -112,6 +117,22 @@ static void probe_helper(struct feature_result *result, enum bpf_func_id helper)
 void probe_bpf_loop(struct feature_result *ret_result)
 {
 	probe_helper(ret_result, BPF_FUNC_loop);
+}
+
+void probe_may_goto(struct feature_result *ret_result)
+{
+	enum { BPF_JCOND_CODE = 0xe0 }; /* Linux 6.9, include/uapi/linux/bpf.h */
+	const struct bpf_insn insns[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
+		{.code = BPF_JMP | BPF_JCOND_CODE, .off = 1},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	CLEANUP_FD int fd =
+		open_instructions(BPF_PROG_TYPE_PERF_EVENT, insns, sizeof(insns) / sizeof(insns[0]));
+
+	set_by_error(ret_result, fd);
+	ret_result->denied = ret_result->denied && fd != -EINVAL;
 }
 
 void probe_task_pt_regs(struct feature_result *ret_result)

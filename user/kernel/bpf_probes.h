@@ -12,6 +12,7 @@ void probe_ring_buffer(struct feature_result *ret_result);
 void probe_process_tracepoints(struct feature_result *ret_result);
 /* These say MISSING and denied when no BPF program can be loaded at all. */
 void probe_bpf_loop(struct feature_result *ret_result);
+void probe_may_goto(struct feature_result *ret_result);
 void probe_task_pt_regs(struct feature_result *ret_result);
 void probe_task_work(struct feature_result *ret_result);
 void probe_bpf_memory_accounting(struct feature_result *ret_result);
