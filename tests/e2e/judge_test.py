@@ -50,12 +50,12 @@ class Folded(unittest.TestCase):
 
 class Stall(unittest.TestCase):
     """A stopped process is to its StallWatch what a paused host is."""
-    CODE = ("import sys; sys.path.insert(0, sys.argv[1]); from lib import stall; w = stall.StallWatch(); "
+    CODE = ("import sys; sys.path.insert(0, sys.argv[1]); from lib import stall; w = stall.StallWatch(float(sys.argv[2])); "
             "print('go', flush=True); sys.stdin.readline(); print(w.verdict())")
 
-    def verdict_after(self, stopped):
+    def verdict_after(self, stopped, stall):
         here = os.path.dirname(os.path.abspath(__file__))
-        with subprocess.Popen([sys.executable, "-B", "-c", self.CODE, here], stdin=subprocess.PIPE,
+        with subprocess.Popen([sys.executable, "-B", "-c", self.CODE, here, str(stall)], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True) as process:
             process.stdout.readline()
             if stopped:
@@ -65,10 +65,10 @@ class Stall(unittest.TestCase):
             return process.communicate("\n")[0].strip()
 
     def test_stall(self):
-        self.assertIn("stood still", self.verdict_after(True))
+        self.assertIn("stood still", self.verdict_after(True, 0.5))
 
-    def test_none(self):
-        self.assertNotIn("stood still", self.verdict_after(False))
+    def test_shorter(self):
+        self.assertNotIn("stood still", self.verdict_after(True, 60))
 
 
 class Stats(unittest.TestCase):

@@ -19,7 +19,8 @@ def stolen_seconds():
 class StallWatch:
     """Sleeps in short steps beside a test and keeps the longest that one of them overslept."""
 
-    def __init__(self):
+    def __init__(self, stall=STALL):
+        self.stall = stall
         self.longest = 0.0
         self._end = threading.Event()
         self._started = time.monotonic()
@@ -28,8 +29,9 @@ class StallWatch:
         self._thread.start()
 
     def _watch(self):
-        last = time.monotonic()
-        while not self._end.wait(STEP):
+        last, ended = time.monotonic(), False
+        while not ended:
+            ended = self._end.wait(STEP)
             now = time.monotonic()
             self.longest = max(self.longest, now - last - STEP)
             last = now
@@ -40,7 +42,7 @@ class StallWatch:
         self._thread.join()
         stolen = stolen_seconds() - self._stolen
         capacity = (time.monotonic() - self._started) * os.cpu_count()
-        if self.longest >= STALL:
+        if self.longest >= self.stall:
             return f"the host stood still for {self.longest:.1f} s"
         if stolen >= STOLEN_SHARE * capacity:
             return f"{stolen:.1f} of {capacity:.1f} s of CPU time were stolen from the host"
