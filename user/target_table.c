@@ -358,6 +358,26 @@ static u64 cpu_now_ns(const struct process *process)
 	return used.tv_sec * CLOCK_NS_PER_S + used.tv_nsec;
 }
 
+/* The kernel side voids the old image at exec, but what the new image's first mappings gave may be published
+ * right after that, still under the old epoch. Voids it again. */
+static void void_overtaken(struct target_table *table, pid_t pid, u64 epoch)
+{
+	struct process_config config;
+
+	if (process_publish_get(table->config.processes_fd, pid, &config) || config.epoch >= epoch)
+		return;
+	if (!follows_pids(table)) {
+		process_publish_remove(table->config.processes_fd, pid);
+		return;
+	}
+	config = (struct process_config){
+		.epoch = epoch,
+		.state = PROCESS_CONFIG_UNDECIDED,
+		.flags = config.flags,
+	};
+	process_publish_put(table->config.processes_fd, pid, &config);
+}
+
 static void on_exec_event(struct target_table *table, const struct process_event *event)
 {
 	struct process *process = process_table_find(table->processes, event->tgid);
@@ -372,6 +392,7 @@ static void on_exec_event(struct target_table *table, const struct process_event
 		/* Stands if what it runs from now on is not Python. */
 		process->cpu_end_ns = cpu_now_ns(process);
 	}
+	void_overtaken(table, event->tgid, event->epoch);
 	discover(table, event->tgid, NULL);
 }
 

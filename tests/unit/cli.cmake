@@ -15,3 +15,4 @@ panopy_unit_test(export_stats_table_test
 panopy_unit_test(export_summary_test
     SOURCES export_summary_test.c
     STAGES base discover runtime symbolize aggregate export)
+panopy_unit_test(target_table_test SOURCES target_table_test.c ${user}/target_table.c STAGES base discover)

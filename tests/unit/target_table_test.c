@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The control flow over a stand-in for the kernel side: its map is an array, and every process runs the
+ * same interpreter. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "kernel/process_publish.h"
+#include "runtime/runtime_detect.h"
+#include "stack/thread_list.h"
+#include "target_table.h"
+
+static struct {
+	bool is_known;
+	struct process_config config;
+} kernel;
+
+static bool runs_python;
+
+int process_publish_put(int processes_fd, pid_t pid, const struct process_config *config)
+{
+	kernel.is_known = true;
+	kernel.config = *config;
+	return 0;
+}
+
+int process_publish_get(int processes_fd, pid_t pid, struct process_config *ret_config)
+{
+	if (!kernel.is_known)
+		return -ENOENT;
+	*ret_config = kernel.config;
+	return 0;
+}
+
+int process_publish_remove(int processes_fd, pid_t pid)
+{
+	kernel.is_known = false;
+	return 0;
+}
+
+int process_publish_thread(int thread_slots_fd, u64 epoch, pid_t tid, u64 tstate_addr)
+{
+	return 0;
+}
+
+int runtime_detector_new(struct runtime_detector **ret_detector)
+{
+	*ret_detector = NULL;
+	return 0;
+}
+
+void runtime_detector_free(struct runtime_detector *detector)
+{
+}
+
+int runtime_detect(struct runtime_detector *detector, pid_t pid, struct py_runtime *ret_runtime)
+{
+	*ret_runtime = (struct py_runtime){.runtime_addr = 0x1000};
+	return runs_python ? 0 : -ENOENT;
+}
+
+int runtime_detect_mapping(struct runtime_detector *detector, pid_t pid, u64 start, u64 end, u64 file_offset,
+			   struct py_runtime *ret_runtime)
+{
+	return runtime_detect(detector, pid, ret_runtime);
+}
+
+void code_cache_forget(struct code_cache *cache, u64 epoch)
+{
+}
+
+int thread_list_walk(struct remote_mem *mem, const struct py_layout *layout, remote_addr_t runtime_addr,
+		     size_t max_threads, void (*on_thread)(void *ctx, u64 native_id, remote_addr_t tstate),
+		     void *ctx)
+{
+	return 0;
+}
+
+struct fixture {
+	pid_t self;
+	struct target_table *table;
+};
+
+static int set_up(void **state, size_t pid_cnt)
+{
+	static struct fixture fixture;
+
+	fixture.self = getpid();
+	kernel.is_known = false;
+	runs_python = true;
+	*state = &fixture;
+	return target_table_new(&fixture.table, &(struct target_table_config){.pids = &fixture.self,
+									      .pid_cnt = pid_cnt,
+									      .subprocesses = true});
+}
+
+static int set_up_followed(void **state)
+{
+	return set_up(state, 1);
+}
+
+static int set_up_host(void **state)
+{
+	return set_up(state, 0);
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	target_table_free(fixture->table);
+	return 0;
+}
+
+static const struct process *process_of(const struct fixture *fixture)
+{
+	return process_table_find(target_table_processes(fixture->table), fixture->self);
+}
+
+static struct process_event event_of(const struct fixture *fixture, u32 kind, u64 epoch)
+{
+	return (struct process_event){.kind = kind, .tgid = (u32)fixture->self, .epoch = epoch};
+}
+
+/* The interpreter's mapping is seen while execve is still under way, and what it gives is published
+ * only after the kernel side has voided the old image. Returns the exec's epoch. */
+static u64 publish_late(struct fixture *fixture)
+{
+	u64 epoch;
+
+	target_table_on_mapping(fixture->table, &(struct mapping_event){.pid = fixture->self});
+	epoch = clock_monotonic_ns();
+	assert_true(kernel.config.epoch < epoch);
+	return epoch;
+}
+
+static void check_new_image_is_published(struct fixture *fixture, u64 exec_epoch)
+{
+	const struct target *target = target_table_find(fixture->table, kernel.config.epoch);
+	struct process_event exit_event;
+
+	assert_true(kernel.is_known);
+	assert_int_equal(kernel.config.state, PROCESS_CONFIG_READY);
+	assert_true(kernel.config.epoch >= exec_epoch);
+	assert_non_null(target);
+	assert_false(target->ended);
+	assert_int_equal(process_of(fixture)->epoch, kernel.config.epoch);
+	exit_event = event_of(fixture, PROCESS_EVENT_EXIT, kernel.config.epoch);
+	exit_event.cpu_ns = 1234;
+	target_table_on_event(fixture->table, &exit_event);
+	assert_true(target->ended);
+}
+
+static void followed_exec_overtaken_by_its_mapping(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_event exec;
+
+	assert_int_equal(target_table_follow(fixture->table, fixture->self), 0);
+	exec = event_of(fixture, PROCESS_EVENT_EXEC, publish_late(fixture));
+	target_table_on_event(fixture->table, &exec);
+	assert_int_not_equal(kernel.config.flags & PROCESS_CONFIG_FOLLOW_CHILDREN, 0);
+	check_new_image_is_published(fixture, exec.epoch);
+}
+
+static void host_exec_overtaken_by_its_mapping(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_event exec = event_of(fixture, PROCESS_EVENT_EXEC, publish_late(fixture));
+
+	target_table_on_event(fixture->table, &exec);
+	check_new_image_is_published(fixture, exec.epoch);
+}
+
+static void followed_exec_of_no_python_stays_followed(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_event exec;
+
+	assert_int_equal(target_table_follow(fixture->table, fixture->self), 0);
+	exec = event_of(fixture, PROCESS_EVENT_EXEC, publish_late(fixture));
+	runs_python = false;
+	target_table_on_event(fixture->table, &exec);
+	assert_true(kernel.is_known);
+	assert_int_equal(kernel.config.state, PROCESS_CONFIG_UNDECIDED);
+	assert_int_equal(kernel.config.epoch, exec.epoch);
+	assert_int_not_equal(kernel.config.flags & PROCESS_CONFIG_FOLLOW_CHILDREN, 0);
+}
+
+static void host_exec_of_no_python_is_forgotten(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_event exec = event_of(fixture, PROCESS_EVENT_EXEC, publish_late(fixture));
+
+	runs_python = false;
+	target_table_on_event(fixture->table, &exec);
+	assert_false(kernel.is_known);
+}
+
+/* In order: the kernel side's own void is the newest word, and is left as it is. */
+static void exec_in_order_keeps_the_kernels_epoch(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_event exec;
+
+	assert_int_equal(target_table_follow(fixture->table, fixture->self), 0);
+	exec = event_of(fixture, PROCESS_EVENT_EXEC, publish_late(fixture));
+	kernel.config.epoch = exec.epoch;
+	kernel.config.state = PROCESS_CONFIG_UNDECIDED;
+	target_table_on_event(fixture->table, &exec);
+	assert_int_equal(kernel.config.epoch, exec.epoch);
+	check_new_image_is_published(fixture, exec.epoch);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(followed_exec_overtaken_by_its_mapping, set_up_followed,
+						tear_down),
+		cmocka_unit_test_setup_teardown(host_exec_overtaken_by_its_mapping, set_up_host, tear_down),
+		cmocka_unit_test_setup_teardown(followed_exec_of_no_python_stays_followed, set_up_followed,
+						tear_down),
+		cmocka_unit_test_setup_teardown(host_exec_of_no_python_is_forgotten, set_up_host, tear_down),
+		cmocka_unit_test_setup_teardown(exec_in_order_keeps_the_kernels_epoch, set_up_followed,
+						tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
