@@ -40,12 +40,15 @@ static inline u64 fingerprint_mix_words(u64 seed, const u64 words[FINGERPRINT_WO
 }
 
 /* One string: its cached hash and length, and only where that hash is FINGERPRINT_NO_HASH the first
- * bytes of its characters (`words`, else not looked at). */
+ * bytes of its characters (`words`, else not looked at). Never 0, which is kept for "not read": the
+ * cached hash of the empty string is 0, and so is its length. */
 static inline u64 fingerprint_text_digest(u64 hash, u64 length, const u64 words[FINGERPRINT_WORDS])
 {
 	u64 digest = fingerprint_mix(fingerprint_mix(0, hash), length);
 
-	return hash == FINGERPRINT_NO_HASH ? fingerprint_mix_words(digest, words) : digest;
+	if (hash == FINGERPRINT_NO_HASH)
+		digest = fingerprint_mix_words(digest, words);
+	return digest ? digest : 1;
 }
 
 /* The order: fingerprint_mix(0, firstlineno), then mix the digests of name, qualname and filename, then

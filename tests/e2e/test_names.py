@@ -49,3 +49,12 @@ def test_code_churn(t):
         lost = recording.summary().data["lost"]
         t.claim(total >= 10000 and lost["unnamed"] <= 0.001 * total, f"{python}: at most 0.1 % unnamed",
                 lost["unnamed"])
+
+
+def test_code_without_a_file(t):
+    """code compiled under an empty file name is named, on every version"""
+    for python in t.pythons:
+        recording = t.panopy_record("-r", "1khz", "--", *python.argv("nofile.py", 0.3), folder=f"nofile-{python}").finish()
+        found = sum(s.count for s in recording.stacks() if "nowhere" in names(s))
+        t.claim(found >= 250, f"{python}: {found} samples of its function", recording.explain())
+        t.claim(not recording.summary().data["lost"]["unnamed"], f"{python}: no frame is unnamed")

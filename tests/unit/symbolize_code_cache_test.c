@@ -499,10 +499,17 @@ static void test_full_frame_table_folds(void **state)
 	}
 }
 
+/* The empty string's cached hash is 0, and so is its length. */
+static void test_empty_text_is_not_unread(void **state)
+{
+	assert_int_not_equal(fingerprint_text_digest(0, 0, NULL), 0);
+}
+
 int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_empty_text_is_not_unread),
 		TEST(test_read_from_the_process),
 		TEST(test_address_used_again),
 		TEST(test_contents_tell_apart_before_312),
