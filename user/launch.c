@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <limits.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +35,30 @@ static int id_from_environment(const char *name, long *ret_id)
 	return 0;
 }
 
+static void replace_roots(const char *name, const char *roots, const char *users)
+{
+	const char *value = getenv(name);
+
+	if (!value || strcmp(value, roots) == 0)
+		setenv(name, users, 1);
+}
+
+/* sudo gives HOME and the like of the user that it runs us as, where programs cannot write and packages in
+ * the user's own site are not found. What somebody set to another value stays. */
+static void restore_environment(uid_t uid)
+{
+	const struct passwd *entry = getpwuid(0);
+	char root_home[PATH_MAX];
+
+	snprintf(root_home, sizeof(root_home), "%s", entry ? entry->pw_dir : "/root");
+	entry = getpwuid(uid);
+	if (!entry)
+		return;
+	replace_roots("HOME", root_home, entry->pw_dir);
+	replace_roots("USER", "root", entry->pw_name);
+	replace_roots("LOGNAME", "root", entry->pw_name);
+}
+
 /* Back to the user behind sudo; as we are where there is none. */
 static int drop_privileges(void)
 {
@@ -45,6 +71,7 @@ static int drop_privileges(void)
 		return -errno;
 	if (setgid(gid) || setuid(uid))
 		return -errno;
+	restore_environment(uid);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`panopy record -- command`."""
 import os
+import pwd
 import subprocess
 import time
 
@@ -78,15 +79,19 @@ def test_invoking_user(t):
     os.chmod(t.directory, 0o755)
     folder = t.folder("owned")
     os.chmod(folder, 0o777)
-    environment = {**os.environ, "SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody"}
+    environment = {**os.environ, "SUDO_UID": "65534", "SUDO_GID": "65534", "SUDO_USER": "nobody",
+                   "HOME": pwd.getpwuid(0).pw_dir, "USER": "root", "LOGNAME": "somebody"}
     script = os.path.join(folder, "ids.py")
     with open(script, "w", encoding="utf-8") as file:
         file.write("import os, time\nend = time.time() + 0.3\nwhile time.time() < end: pass\n"
-                   "print(os.getuid(), os.getgid(), os.getgroups())\n")
+                   "print(os.getuid(), os.getgid(), os.getgroups())\n"
+                   "print(os.environ['HOME'], os.environ['USER'], os.environ['LOGNAME'])\n")
     interpreter = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else python.command
     recording = run(t, interpreter, script, folder="owned", popen={"env": environment})
     t.claim(recording.stdout.startswith(b"65534 65534 ") and b" 0" not in recording.stdout.split(b"[")[-1],
             "the command runs as that user, without root's groups", recording.stdout, recording.explain())
+    t.claim(recording.stdout.splitlines()[-1:] == [f"{pwd.getpwuid(65534).pw_dir} nobody somebody".encode()],
+            "with that user's home and name, but not in place of what is not root's", recording.stdout)
     for path in (recording.output, recording.summary_path):
         owner = os.stat(path).st_uid if os.path.exists(path) else None
         t.claim(owner == 65534, f"{os.path.basename(path)} is that user's", owner)
