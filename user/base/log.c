@@ -62,14 +62,20 @@ bool log_is_terminal(void)
 	return is_terminal;
 }
 
+static bool takes_escapes(void)
+{
+	const char *term = getenv("TERM");
+
+	return term && strcmp(term, "dumb") != 0;
+}
+
 bool log_use_color(void)
 {
 	const char *no_color = getenv("NO_COLOR");
-	const char *term = getenv("TERM");
 
 	if (g_log.color != LOG_COLOR_AUTO)
 		return g_log.color == LOG_COLOR_ALWAYS;
-	if ((no_color && no_color[0]) || !term || strcmp(term, "dumb") == 0)
+	if ((no_color && no_color[0]) || !takes_escapes())
 		return false;
 	return log_is_terminal();
 }
@@ -226,7 +232,7 @@ void log_status_line(const char *text)
 	int width = log_terminal_width(STDERR_FILENO);
 	int saved_errno = errno;
 
-	if (!width)
+	if (!width || !takes_escapes())
 		return;
 	if (g_log.status[0] || (text && *text))
 		write_stderr("\r\x1b[K", 4);
