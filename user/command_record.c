@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -27,6 +28,7 @@ enum {
 	/* After Ctrl-C the command got it too: its status is worth a short wait. */
 	CHILD_GRACE_MS = 500,
 	PRIORITY = -10,
+	MAX_DEFAULT_NAMES = 1000,
 };
 
 /* Signals are read from a descriptor while the recording runs. */
@@ -40,14 +42,22 @@ static void signals_block(void)
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
+}
+
+static void on_abort(int number)
+{
+	atomic_file_abort();
+	raise(number);
 }
 
 /* From now on Ctrl-C aborts: the second one, while the last samples are taken in and written. */
 static void signals_abort(void)
 {
+	const struct sigaction action = {.sa_handler = on_abort, .sa_flags = SA_RESETHAND};
 	sigset_t signals;
 
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
@@ -83,7 +93,30 @@ static int output_check(const char *path)
 	return 0;
 }
 
-static int write_profile(const struct options *options, const struct summary *summary)
+/* Another recording of the same second may have taken the default name; its profile stays. */
+static int write_default(const struct exporter_input *input, struct options *options)
+{
+	const struct exporter_ops *ops = exporter_find("folded");
+	int stem_sz = (int)(strlen(options->output) - strlen(ops->suffix) - 1);
+	int err = exporter_write(ops, input, options->output);
+
+	for (int i = 2; err == -EEXIST && i <= MAX_DEFAULT_NAMES; i++) {
+		char *name;
+
+		if (asprintf(&name, "%.*s-%d.%s", stem_sz, options->output, i, ops->suffix) < 0)
+			return -ENOMEM;
+		err = exporter_write(ops, input, name);
+		if (err) {
+			free(name);
+		} else {
+			free(options->output);
+			options->output = name;
+		}
+	}
+	return err;
+}
+
+static int write_profile(struct options *options, const struct summary *summary)
 {
 	struct exporter_input input = {
 		.profile = summary->profile,
@@ -91,11 +124,16 @@ static int write_profile(const struct options *options, const struct summary *su
 		.per = options->per == OPTIONS_PER_THREAD ? EXPORTER_PER_THREAD
 		       : options->per == OPTIONS_PER_NONE ? EXPORTER_PER_NONE
 							  : EXPORTER_PER_PROCESS,
+		.keep_existing = options->output_is_default,
 	};
-	int err = exporter_write(exporter_find("folded"), &input, options->output);
+	bool is_stdout = strcmp(options->output, "-") == 0;
+	int err = options->output_is_default
+			  ? write_default(&input, options)
+			  : exporter_write(exporter_find("folded"), &input, options->output);
 
 	if (err)
-		log_error(LOG_TOPIC_EXPORT, "%s was not written: %s", options->output, strerror(-err));
+		log_error(LOG_TOPIC_EXPORT, "%s was not written: %s",
+			  is_stdout ? "standard output" : options->output, strerror(-err));
 	return err;
 }
 
@@ -160,7 +198,7 @@ static int child_status(const struct session *session, pid_t child)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static int finish(struct session *session, const struct options *options, pid_t child, enum session_stop stop)
+static int finish(struct session *session, struct options *options, pid_t child, enum session_stop stop)
 {
 	struct summary summary;
 	int err, status;
@@ -185,7 +223,7 @@ static int finish(struct session *session, const struct options *options, pid_t 
 	return status;
 }
 
-int command_record(const struct options *options)
+int command_record(struct options *options)
 {
 	struct session_config config = {
 		.options = options,
@@ -207,6 +245,8 @@ int command_record(const struct options *options)
 			return EXIT_CODE_FAILURE;
 		}
 	}
+	/* Only now: the command would inherit it. */
+	signal(SIGPIPE, SIG_IGN);
 	priority_raise();
 	err = session_open(&session, &config, message, sizeof(message), &exit_code);
 	if (config.child_go_fd >= 0)

@@ -7,7 +7,8 @@
 
 struct options;
 
-int command_record(const struct options *options);
+/* `output` becomes the path written: another one where the default name was taken. */
+int command_record(struct options *options);
 int command_ps(const struct options *options);
 int command_doctor(const struct options *options);
 

@@ -18,7 +18,7 @@ static int finish_stdout(int status)
 	return status ? status : EXIT_CODE_FAILURE;
 }
 
-static int run(const struct options *options)
+static int run(struct options *options)
 {
 	switch (options->command) {
 	case OPTIONS_COMMAND_RECORD:

@@ -48,7 +48,7 @@ struct options {
 	u64 duration_ns; /* 0: until Ctrl-C */
 	u64 period_ns;	 /* CPU time between two samples of a CPU: 50,000 to 1,000,000,000 */
 	u32 rate_hz;	 /* the same, rounded to Hz; at least 1 */
-	char *output;	 /* never NULL; "-" for stdout */
+	char *output;	 /* never NULL; "-" for stdout; owned */
 	bool output_is_default;
 	enum options_per per;
 	bool full_paths;

@@ -66,6 +66,12 @@ def test_children_of_command(t):
     t.claim(any("short_life" in names(s) for s in shell.stacks()), "through a shell: the Python is there")
 
 
+def test_signals_of_command(t):
+    """the command's signals are as they were: a broken pipe ends it"""
+    recording = run(t, "bash", "-c", "yes | head -n 1; echo ${PIPESTATUS[0]}")
+    t.claim(recording.stdout.split() == [b"y", b"141"], "SIGPIPE is not ignored", recording.stdout, recording.errors)
+
+
 def test_no_such_command(t):
     """a command that does not exist: one sentence, not a crash"""
     recording = run(t, "/nonexistent/program")

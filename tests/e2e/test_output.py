@@ -65,6 +65,17 @@ def test_default_name(t):
     t.claim(made and made[0] in run.stderr, "and the summary says its name", run.stderr[-500:])
 
 
+def test_default_name_taken(t):
+    """recordings of the same second in one folder: none replaces another's file"""
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    folder = t.folder("together")
+    runs = [subprocess.Popen([t.panopy, "record", "-q", "-d", "1", "-p", str(target.pid)], cwd=folder,
+                             stdin=subprocess.DEVNULL) for _ in range(4)]
+    statuses = [run.wait(60) for run in runs]
+    t.claim(statuses == [0] * 4 and len(os.listdir(folder)) == 4, "as many files as recordings", statuses,
+            os.listdir(folder))
+
+
 def test_unwritable(t):
     """an output that cannot be written: one sentence, status 1, at once"""
     target = t.start(t.pythons[-1], "shares.py", 600)

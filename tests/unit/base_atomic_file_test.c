@@ -109,6 +109,37 @@ static void test_two_writers(void **state)
 	assert_int_equal(entry_count(), 1);
 }
 
+static void test_keep_existing(void **state)
+{
+	struct atomic_file *first, *second;
+
+	unlink(g_path);
+	assert_int_equal(atomic_file_open(&first, g_path), 0);
+	assert_int_equal(atomic_file_open(&second, g_path), 0);
+	atomic_file_keep_existing(first);
+	atomic_file_keep_existing(second);
+	assert_int_equal(atomic_file_write(first, "first", 5), 0);
+	assert_int_equal(atomic_file_write(second, "second", 6), 0);
+	assert_int_equal(atomic_file_commit(first), 0);
+	assert_int_equal(atomic_file_commit(second), -EEXIST);
+	assert_content("first");
+	assert_int_equal(entry_count(), 1);
+}
+
+static void test_abort_leaves_no_temporary_file(void **state)
+{
+	struct atomic_file *file;
+
+	put("old");
+	assert_int_equal(atomic_file_open(&file, g_path), 0);
+	assert_int_equal(entry_count(), 2);
+	atomic_file_abort();
+	assert_int_equal(entry_count(), 1);
+	atomic_file_discard(file);
+	atomic_file_abort();
+	assert_content("old");
+}
+
 /* A limit on the file size stands for the full disk: write() then fails with EFBIG. */
 static void test_full_disk_keeps_the_old_file(void **state)
 {
@@ -228,6 +259,8 @@ int main(void)
 		cmocka_unit_test(test_appears_on_commit),
 		cmocka_unit_test(test_discard),
 		cmocka_unit_test(test_two_writers),
+		cmocka_unit_test(test_keep_existing),
+		cmocka_unit_test(test_abort_leaves_no_temporary_file),
 		cmocka_unit_test(test_full_disk_keeps_the_old_file),
 		cmocka_unit_test(test_device_is_written_directly),
 		cmocka_unit_test(test_link_stays_a_link),

@@ -22,14 +22,20 @@ struct atomic_file {
 	int err;
 	char *path;
 	char *temp_path; /* NULL: written directly */
+	bool keep_existing;
 	size_t sz;
 	char buf[BUF_SZ];
 };
+
+/* What a signal handler removes. */
+static const char *volatile open_temp_path;
 
 static void file_free(struct atomic_file *file)
 {
 	if (!file)
 		return;
+	if (open_temp_path == file->temp_path)
+		open_temp_path = NULL;
 	if (file->fd >= 0 && file->fd != STDOUT_FILENO)
 		close(file->fd);
 	free(file->path);
@@ -77,6 +83,7 @@ static int open_temp(struct atomic_file *file)
 		file->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 		if (file->fd >= 0) {
 			file->temp_path = name;
+			open_temp_path = name;
 			give_to_sudo_user(file->fd);
 			return 0;
 		}
@@ -143,6 +150,7 @@ int atomic_file_open(struct atomic_file **ret_file, const char *path)
 	file->fd = -1;
 	file->err = 0;
 	file->path = file->temp_path = NULL;
+	file->keep_existing = false;
 	file->sz = 0;
 	err = open_output(file, path);
 	if (err) {
@@ -151,6 +159,19 @@ int atomic_file_open(struct atomic_file **ret_file, const char *path)
 	}
 	*ret_file = file;
 	return 0;
+}
+
+void atomic_file_keep_existing(struct atomic_file *file)
+{
+	file->keep_existing = true;
+}
+
+void atomic_file_abort(void)
+{
+	const char *path = open_temp_path;
+
+	if (path)
+		unlink(path);
 }
 
 static int flush_buffer(struct atomic_file *file)
@@ -187,6 +208,20 @@ int atomic_file_write(struct atomic_file *file, const void *data, size_t sz)
 	return file->err;
 }
 
+static int rename_temp(const struct atomic_file *file)
+{
+	if (file->keep_existing) {
+		if (renameat2(AT_FDCWD, file->temp_path, AT_FDCWD, file->path, RENAME_NOREPLACE) == 0)
+			return 0;
+		/* Some network file systems cannot tell in one step. */
+		if (errno != EINVAL)
+			return -errno;
+		if (access(file->path, F_OK) == 0)
+			return -EEXIST;
+	}
+	return rename(file->temp_path, file->path) < 0 ? -errno : 0;
+}
+
 int atomic_file_commit(struct atomic_file *file)
 {
 	int err = flush_buffer(file);
@@ -197,8 +232,8 @@ int atomic_file_commit(struct atomic_file *file)
 			err = -errno;
 		file->fd = -1;
 	}
-	if (!err && file->temp_path && rename(file->temp_path, file->path) < 0)
-		err = -errno;
+	if (!err && file->temp_path)
+		err = rename_temp(file);
 	if (err && file->temp_path)
 		unlink(file->temp_path);
 	file_free(file);

@@ -14,6 +14,9 @@ struct atomic_file;
  * -errno of the open: -ENOENT, -EACCES, -EROFS, ... */
 int atomic_file_open(struct atomic_file **ret_file, const char *path);
 
+/* The commit then replaces nothing: -EEXIST where a file is there by then. */
+void atomic_file_keep_existing(struct atomic_file *file);
+
 /* Buffered. The first failure is kept: later writes and the commit return it again. */
 int atomic_file_write(struct atomic_file *file, const void *data, size_t sz);
 
@@ -23,5 +26,8 @@ int atomic_file_commit(struct atomic_file *file);
 
 /* Gives up: removes the temporary file. NULL is fine. */
 void atomic_file_discard(struct atomic_file *file);
+
+/* For a signal handler that ends the process: removes the temporary file opened last, if it is still there. */
+void atomic_file_abort(void);
 
 #endif

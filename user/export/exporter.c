@@ -23,6 +23,8 @@ int exporter_write(const struct exporter_ops *ops, const struct exporter_input *
 
 	if (err)
 		return err;
+	if (input->keep_existing)
+		atomic_file_keep_existing(file);
 	err = ops->write(input, file);
 	if (err) {
 		atomic_file_discard(file);

@@ -19,6 +19,7 @@ struct exporter_input {
 	struct profile *profile;
 	struct process_table *processes;
 	enum exporter_per per;
+	bool keep_existing; /* a file that is there is not replaced: -EEXIST */
 };
 
 struct exporter_ops {
