@@ -7,10 +7,20 @@ _panopy()
     local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command= i
 
     COMPREPLY=()
+    # --option=value comes as three words.
+    [[ $cur == = ]] && cur=
+    [[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD - 2]}
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
         --)
-            declare -F _command_offset >/dev/null && _command_offset $((i + 1))
+            if declare -F _command_offset >/dev/null; then
+                _command_offset $((i + 1))
+            elif ((i + 1 == COMP_CWORD)); then
+                mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+            else
+                compopt -o filenames
+                mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+            fi
             return
             ;;
         record) command=${command:-record} ;;

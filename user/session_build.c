@@ -186,7 +186,10 @@ static int start(struct session *session, const struct session_config *config, c
 		return fail(failure, EXIT_CODE_FAILURE, err, "the sampling timers cannot be started");
 	err = target_table_scan(session->targets, &missing);
 	if (err == -ESRCH && missing) {
-		snprintf(failure->message, failure->sz, "there is no process %d", (int)missing);
+		snprintf(failure->message, failure->sz,
+			 kill(missing, 0) == 0 ? "%d is a thread: give the id of its process"
+					       : "there is no process %d",
+			 (int)missing);
 		*failure->exit_code = EXIT_CODE_NO_PYTHON;
 		return err;
 	}

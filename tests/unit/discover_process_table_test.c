@@ -204,6 +204,21 @@ static void test_exec_changes_the_names(void **state)
 	remove_process(500);
 }
 
+static void test_thread_is_no_process(void **state)
+{
+	struct process_table *table;
+	struct process *process;
+
+	make_process(70, "python3", 500);
+	write_entry(70, "status", "Name:\tx\nTgid:\t69\nPPid:\t7\n",
+		    strlen("Name:\tx\nTgid:\t69\nPPid:\t7\n"));
+	assert_int_equal(process_table_new_at(&table, 10, root), 0);
+	assert_int_equal(process_table_add(table, 70, &process), -ESRCH);
+	assert_int_equal(process_table_count(table), 0);
+	process_table_free(table);
+	remove_process(70);
+}
+
 static void test_bounded(void **state)
 {
 	struct process_table *table;
@@ -270,6 +285,7 @@ int main(void)
 		cmocka_unit_test(test_reused_pid_is_another_process),
 		cmocka_unit_test(test_child_that_is_gone),
 		cmocka_unit_test(test_exec_changes_the_names),
+		cmocka_unit_test(test_thread_is_no_process),
 		cmocka_unit_test(test_bounded),
 		cmocka_unit_test(test_broken_stat),
 		cmocka_unit_test(test_real_proc),

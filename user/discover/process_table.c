@@ -199,6 +199,10 @@ static int read_status(const struct process_table *table, struct process *proces
 	sz = read_proc_file(table, process->pid, "status", text, STATUS_SZ);
 	if (sz < 0)
 		return (int)sz;
+	/* /proc shows a thread under its own id, too, but lists only processes. */
+	value = find_status(text, "Tgid");
+	if (value && (pid_t)strtol(value, NULL, 10) != process->pid)
+		return -ESRCH;
 	value = find_status(text, "PPid");
 	if (value)
 		process->parent_pid = (pid_t)strtol(value, NULL, 10);

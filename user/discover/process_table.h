@@ -38,7 +38,7 @@ int process_table_new(struct process_table **ret_table, size_t max_processes);
 int process_table_new_at(struct process_table **ret_table, size_t max_processes, const char *proc_root);
 void process_table_free(struct process_table *table);
 
-/* Reads what /proc says about `pid`. -ESRCH when it is gone. A live entry with the same pid and
+/* Reads what /proc says about `pid`. -ESRCH when it is gone, or only a thread. A live entry with the same pid and
  * start time is returned as it is (0), one with another start time is marked ended first. */
 int process_table_add(struct process_table *table, pid_t pid, struct process **ret_process);
 /* A child that the kernel told of and that ended before /proc could be read: what is not known is its
