@@ -139,6 +139,11 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 
 	if ((layout->traits & PY_TRAIT_OWNER_ENTRY) && owner >= layout->owner_entry)
 		return walk_entry(w, frame, previous);
+	/* Before any note is made of the frame: the walk may go on with it (resume.bpf.h). */
+	if (w->frame_cnt >= w->frame_limit || w->frame_cnt >= LIMIT_SAMPLE_FRAMES) {
+		walk_stop(w, SAMPLE_REASON_BUDGET);
+		return 1;
+	}
 	if (layout->traits & PY_TRAIT_TAGGED_EXECUTABLE)
 		code &= ~(u64)EXECUTABLE_TAG_BITS;
 	if (owner == FRAME_OWNED_BY_THREAD) {
@@ -157,10 +162,6 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 	}
 	if (!code) {
 		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
-		return 1;
-	}
-	if (w->frame_cnt >= cfg.kernel_frames || w->frame_cnt >= LIMIT_SAMPLE_FRAMES) {
-		walk_stop(w, SAMPLE_REASON_BUDGET);
 		return 1;
 	}
 	walk_emit(s, w->frame_cnt, code, instr, code_slot_fingerprint(s, code));
@@ -193,6 +194,7 @@ static __always_inline int walk_next_chunk(struct walk *w)
 	w->last_ordinary = ~0ULL;
 	w->chunk_lo = w->chunk_hi = 0;
 	if (user_read(head, sizeof(head), chunk)) {
+		w->fault_addr = chunk;
 		walk_stop(w, SAMPLE_REASON_PAGE_FAULT);
 		return 1;
 	}
@@ -202,6 +204,7 @@ static __always_inline int walk_next_chunk(struct walk *w)
 		return 1;
 	}
 	if (user_read(head, sizeof(head), chunk)) {
+		w->fault_addr = chunk;
 		walk_stop(w, SAMPLE_REASON_PAGE_FAULT);
 		return 1;
 	}
@@ -225,14 +228,14 @@ static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 
 	const struct py_layout *layout = &w->layout;
 	u64 tag_bits = layout->traits & PY_TRAIT_TAGGED_EXECUTABLE ? EXECUTABLE_TAG_BITS : 0;
 	u64 frame = w->frame, last = w->last_ordinary, last_code = 0;
-	u32 cnt = w->frame_cnt, fingerprint = 0;
+	u32 cnt = w->frame_cnt, frame_limit = w->frame_limit, fingerprint = 0;
 
 	for (u32 i = loop_zero(s); loop_goes_on(i, WALK_WINDOW_FRAMES); i++) {
 		u64 off = frame - base;
 		u64 code, previous;
 		const u8 *p;
 
-		if (off >= limit || cnt >= cfg.kernel_frames)
+		if (off >= limit || cnt >= frame_limit)
 			break;
 		opaque(off);
 		p = s->window + (off & (2 * WALK_WINDOW_SZ - 1));
@@ -305,6 +308,7 @@ __noinline int walk_step(u32 id)
 	w->read_cnt++;
 	limit = walk_read_window(s, &base);
 	if (!limit) {
+		w->fault_addr = w->frame;
 		walk_stop(w, SAMPLE_REASON_PAGE_FAULT);
 		return 1;
 	}

@@ -12,7 +12,7 @@
 
 /* arch/x86/include/uapi/asm/ptrace.h: part of the ABI. Not through CO-RE, which would shorten the load
  * where the kernel's own type is narrower (Linux 6.9); the context allows whole words only. */
-enum { REGS_CNT = 15, REGS_CS_OFF = 136, REGS_SP_OFF = 152 };
+enum { REGS_CNT = 15, REGS_IP_OFF = 128, REGS_CS_OFF = 136, REGS_SP_OFF = 152 };
 
 static __always_inline int regs_are_user(const void *regs)
 {
@@ -30,7 +30,7 @@ enum { THREAD_POINTER_IS_PTHREAD_SELF = 1 };
 #elif defined(__TARGET_ARCH_arm64)
 
 /* arch/arm64/include/uapi/asm/ptrace.h: part of the ABI. */
-enum { REGS_CNT = 31, REGS_SP_OFF = 248, REGS_PSTATE_OFF = 264 };
+enum { REGS_CNT = 31, REGS_SP_OFF = 248, REGS_IP_OFF = 256, REGS_PSTATE_OFF = 264 };
 
 static __always_inline int regs_are_user(const void *regs)
 {

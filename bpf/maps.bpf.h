@@ -21,6 +21,14 @@ struct {
 	__type(value, struct process_config);
 } processes SEC(".maps");
 
+/* thread_slot_idx() -> where the thread's state is. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, THREAD_SLOT_CNT);
+	__type(key, u32);
+	__type(value, struct thread_slot);
+} thread_slots SEC(".maps");
+
 /* Counters of enum bpf_stat; user space sums the CPUs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -33,8 +41,14 @@ static __always_inline void stat_add(u32 stat, u64 n)
 {
 	u64 *value = bpf_map_lookup_elem(&stats, &stat);
 
-	if (value)
-		*value += n;
+	if (!value)
+		return;
+		/* Where the sampler also runs outside of interrupts (resume.bpf.h), one may come in between. */
+#if LOOPS == LOOPS_MAY_GOTO
+	__sync_fetch_and_add(value, n);
+#else
+	*value += n;
+#endif
 }
 
 #endif

@@ -10,27 +10,15 @@
 #include "emit.bpf.h"
 #include "kernel_compat.bpf.h"
 #include "maps.bpf.h"
-#include "stack_slot.h"
+#include "sent_stacks.bpf.h"
 #include "stack_take.bpf.h"
 #include "tick.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* thread_slot_idx() -> where the thread's state is. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, THREAD_SLOT_CNT);
-	__type(key, u32);
-	__type(value, struct thread_slot);
-} thread_slots SEC(".maps");
-
-/* stack_slot_idx() -> identity of the stack of that slot that was sent whole last. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, STACK_SLOT_CNT);
-	__type(key, u32);
-	__type(value, u64);
-} sent_stacks SEC(".maps");
+#if LOOPS == LOOPS_MAY_GOTO
+#include "resume.bpf.h"
+#endif
 
 /* Whether the task still runs the image that the entry describes. */
 static __always_inline int image_is_current(struct process_config *config, struct task_struct *task)
@@ -51,6 +39,7 @@ static __always_inline void sample_begin(struct walk_scratch *s, const struct pr
 
 	w->scratch_id = cpu;
 	w->ring_base = 0;
+	w->frame_limit = cfg.kernel_frames;
 	stack_begin(w, &config->layout, config->epoch, config->runtime_addr);
 	w->tgid = pid_tgid >> 32;
 
@@ -89,24 +78,15 @@ static __always_inline void sample_take(struct walk_scratch *s, struct bpf_perf_
 
 static __always_inline void repeat_send(struct walk_scratch *s, u64 identity)
 {
-	const struct sample_record *sample = scratch_sample(s);
 	struct repeat_record *record = (struct repeat_record *)s->code_record;
 
-	record->hdr = sample->hdr;
-	record->hdr.kind = RECORD_REPEAT;
-	record->hdr.size = sizeof(*record);
-	record->epoch = sample->epoch;
-	record->tgid = sample->tgid;
-	record->tid = sample->tid;
-	record->identity = identity;
-	record->missed_ticks = sample->missed_ticks;
-	__builtin_memset(record->reserved, 0, sizeof(record->reserved));
-	__builtin_memcpy(record->comm, sample->comm, sizeof(record->comm));
+	repeat_fill(record, scratch_sample(s), identity);
 	if (emit_sample(s->walk.ring_base, record, sizeof(*record), 0))
 		stat_add(BPF_STAT_REPEATS, 1);
 }
 
-static __always_inline void sample_send(struct walk_scratch *s)
+/* `ticket`: under which the whole stack will come, or 0. */
+static __always_inline void sample_send(struct walk_scratch *s, u32 ticket)
 {
 	struct sample_record *record = scratch_sample(s);
 	u64 *sent, identity = stack_identity(&s->walk);
@@ -118,22 +98,28 @@ static __always_inline void sample_send(struct walk_scratch *s)
 	sent = bpf_map_lookup_elem(&sent_stacks, &slot);
 	if (!sent)
 		return;
+	record->ticket = ticket;
+	record->chunk = 0;
+	record->flags = ticket ? SAMPLE_AWAITS_RESUME : 0;
+	record->reserved = 0;
 	if (identity && *sent == identity) {
 		repeat_send(s, identity);
 		return;
 	}
+	if (ticket && cnt > LIMIT_AWAITING_FRAMES)
+		cnt = LIMIT_AWAITING_FRAMES;
 	opaque(cnt);
 	if (cnt > LIMIT_SAMPLE_FRAMES)
 		return;
 	sz = sizeof(*record) + cnt * sizeof(struct py_frame);
 	record->hdr.size = sz;
 	record->tstate_addr = s->walk.tstate;
-	record->resume_frame = s->walk.status == SAMPLE_TRUNCATED ? s->walk.frame : 0;
+	record->resume_frame = s->walk.status == SAMPLE_TRUNCATED && !ticket ? s->walk.frame : 0;
 	record->frame_cnt = cnt;
 	record->status = s->walk.status;
 	record->reason = s->walk.reason;
 	record->identity = identity;
-	if (emit_sample(s->walk.ring_base, record, sz, s->walk.status == SAMPLE_TRUNCATED) && identity)
+	if (emit_sample(s->walk.ring_base, record, sz, record->resume_frame != 0) && identity)
 		*sent = identity;
 }
 
@@ -144,6 +130,7 @@ static __always_inline int on_tick(struct bpf_perf_event_data *ctx, u64 pid_tgid
 	struct process_config *config;
 	struct walk_scratch *s;
 	struct task_struct *task;
+	u32 ticket = 0;
 
 	if (!tgid)
 		return BPF_STAT_TICKS_IDLE;
@@ -159,7 +146,11 @@ static __always_inline int on_tick(struct bpf_perf_event_data *ctx, u64 pid_tgid
 		sample_take(s, ctx, task, (u32)pid_tgid);
 	else
 		walk_none(&s->walk, SAMPLE_REASON_IN_EXEC);
-	sample_send(s);
+#if LOOPS == LOOPS_MAY_GOTO
+	if (cfg.task_work && resume_would_help(&s->walk))
+		ticket = resume_ask(&s->walk, pid_tgid, now, regs_are_user(ctx));
+#endif
+	sample_send(s, ticket);
 	return BPF_STAT_TICKS;
 }
 

@@ -31,6 +31,7 @@ static __always_inline void stack_begin(struct walk *w, const struct py_layout *
 	w->filename_addr = 0;
 	w->identity = 0;
 	w->fingerprints = 0;
+	w->flushed_cnt = 0;
 	w->status = SAMPLE_EXACT;
 	w->reason = SAMPLE_REASON_NONE;
 }
@@ -54,12 +55,14 @@ static __always_inline int stack_walk(struct walk_scratch *s, struct thread_slot
 
 /* Daemon threads may run on while the interpreter frees their states (CPython, Python/pylifecycle.c):
  * only the finalising thread itself is exact from then on. Why the stack cannot be vouched for, or 0. */
-static __always_inline u8 runtime_doubt(const struct walk *w)
+static __always_inline u8 runtime_doubt(struct walk *w)
 {
 	u64 finalizing = 0;
 
-	if (user_read(&finalizing, sizeof(finalizing), w->runtime_addr + w->layout.runtime_finalizing))
+	if (user_read(&finalizing, sizeof(finalizing), w->runtime_addr + w->layout.runtime_finalizing)) {
+		w->fault_addr = w->runtime_addr + w->layout.runtime_finalizing;
 		return SAMPLE_REASON_PAGE_FAULT;
+	}
 	return finalizing && finalizing != w->tstate ? SAMPLE_REASON_FINALIZING : 0;
 }
 
@@ -83,7 +86,8 @@ static __always_inline u64 stack_identity(const struct walk *w)
 	if (w->status != SAMPLE_EXACT || w->unread_cnt)
 		return 0;
 	/* The salt carries key, epoch and interpreter. */
-	return fingerprint_mix(fingerprint_mix(w->salt ^ w->identity, w->fingerprints), w->frame_cnt);
+	return fingerprint_mix(fingerprint_mix(w->salt ^ w->identity, w->fingerprints),
+			       w->flushed_cnt + w->frame_cnt);
 }
 
 #endif

@@ -25,9 +25,11 @@ enum {
 
 struct walk {
 	struct py_layout layout;
-	u32 scratch_id; /* of the scratch that this lies in */
-	u32 ring_base;	/* the ring of CPU n is number ring_base + n */
-	u32 zero;	/* always (loops.bpf.h) */
+	u32 scratch_id;	 /* of the scratch that this lies in */
+	u32 ring_base;	 /* the ring of CPU n is number ring_base + n */
+	u32 zero;	 /* always (loops.bpf.h) */
+	u32 frame_limit; /* frames that this walk may read, at most LIMIT_SAMPLE_FRAMES */
+	u32 flushed_cnt; /* frames of this stack that went before those in the scratch */
 	u64 epoch;
 	u64 salt;     /* tells apart equal addresses of other processes in the code slots */
 	u64 proof;    /* the interpreter's code counter at this sample */
@@ -41,6 +43,7 @@ struct walk {
 	u64 chunk; /* data stack chunk that ordinary frames must lie in now */
 	u64 chunk_lo, chunk_hi;
 	u64 frame;		       /* the next frame to read; 0 when the walk ended */
+	u64 fault_addr;		       /* where a page was missing, with SAMPLE_REASON_PAGE_FAULT */
 	u64 last_ordinary;	       /* in the current chunk; later ones must lie below */
 	u64 last_entry;		       /* on the C stack; later ones must lie above */
 	u64 entry_previous;	       /* `previous` of the first entry seen */

@@ -56,6 +56,10 @@ _panopy()
         mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
+    --kernel-frames)
+        COMPREPLY=()
+        return
+        ;;
     --color)
         mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$cur")
         return
@@ -63,7 +67,7 @@ _panopy()
     esac
 
     case $command in
-    record) mapfile -t COMPREPLY < <(compgen -W "--pid --duration --rate --output --per --full-paths --no-lines --no-subprocesses --summary --strict --stats --quiet --verbose --color --help" -- "$cur") ;;
+    record) mapfile -t COMPREPLY < <(compgen -W "--pid --duration --rate --output --per --full-paths --no-lines --no-subprocesses --summary --strict --kernel-frames --stats --quiet --verbose --color --help" -- "$cur") ;;
     ps) mapfile -t COMPREPLY < <(compgen -W "--json --quiet --verbose --color --help" -- "$cur") ;;
     doctor) mapfile -t COMPREPLY < <(compgen -W "--json --quiet --verbose --color --help" -- "$cur") ;;
     *) mapfile -t COMPREPLY < <(compgen -W "record ps doctor --help --version --bash-completion" -- "$cur") ;;

@@ -28,7 +28,15 @@
 	X(BPF_STAT_FRAMES, "frames", "frames read")                                                          \
 	X(BPF_STAT_WINDOW_READS, "window_reads", "windows and single frames read")                           \
 	X(BPF_STAT_FINGERPRINT_READS, "fingerprint_reads", "code objects fingerprinted")                     \
-	X(BPF_STAT_THREAD_SCANS, "thread_scans", "searches for a thread's state")
+	X(BPF_STAT_THREAD_SCANS, "thread_scans", "searches for a thread's state")                            \
+	X(BPF_STAT_RESUMES, "resumes", "stacks read when their thread returned to user mode")                \
+	X(BPF_STAT_RESUME_FAULTS, "resume_faults", "pages brought in for that")                              \
+	X(BPF_STAT_RESUME_NO_SLOT, "resume_no_slot", "stacks not read so: another thread had the slot")      \
+	X(BPF_STAT_RESUME_REFUSED, "resume_refused", "stacks not read so: the kernel did not take the work") \
+	X(BPF_STAT_RESUME_NO_BUFFER, "resume_no_buffer", "stacks not read so: all buffers were in use")      \
+	X(BPF_STAT_RESUME_MOVED_ON, "resume_moved_on", "stacks not read so: the thread had moved on")        \
+	X(BPF_STAT_RESUME_FAILED, "resume_failed", "stacks not read so: memory that is not there")           \
+	X(BPF_STAT_RESUME_NS, "resume_ns", "nanoseconds spent on that")
 
 enum bpf_stat {
 #define BPF_STAT_ENUMERATOR(name, json, text) name,

@@ -12,6 +12,8 @@ enum record_kind {
 	RECORD_SAMPLE = 1,
 	RECORD_CODE = 2,
 	RECORD_REPEAT = 3,
+	/* A struct sample_record: LIMIT_SAMPLE_FRAMES frames of a deeper stack, whose rest follows. */
+	RECORD_CHUNK = 4,
 };
 
 struct record_header {
@@ -55,6 +57,16 @@ enum sample_reason {
 	SAMPLE_REASON_COUNT
 };
 
+enum sample_flag {
+	/* The tick could not read the whole stack; it is read when the thread returns to user mode, and comes
+	 * in a record of its own with the same thread and ticket. `frames` are the leaf's few. */
+	SAMPLE_AWAITS_RESUME = 1u << 0,
+	/* No sample of its own: the stack of every sample of that thread that awaits this ticket. */
+	SAMPLE_OF_RESUME = 1u << 1,
+	/* With the former: it could not be read after all. */
+	SAMPLE_RESUME_FAILED = 1u << 2,
+};
+
 /* A frame as the kernel saw it, leaf first. */
 struct py_frame {
 	u64 code;	 /* address of the code object, tag bits removed */
@@ -67,21 +79,25 @@ struct sample_record {
 	u64 epoch;
 	u32 tgid;
 	u32 tid;
-	u64 tstate_addr;	  /* 0 when not found */
-	u64 identity;		  /* of the stack; 0: it will never be referred to */
-	u64 resume_frame;	  /* truncated: address of the first frame not read; else 0 */
-	u32 frame_cnt;		  /* <= LIMIT_SAMPLE_FRAMES */
-	u16 missed_ticks;	  /* ticks of this thread on this CPU that were due before and never came */
-	u8 status;		  /* enum sample_status */
-	u8 reason;		  /* enum sample_reason */
+	u64 tstate_addr;  /* 0 when not found */
+	u64 identity;	  /* of the stack; 0: it will never be referred to */
+	u64 resume_frame; /* truncated: address of the first frame not read; else 0 */
+	u32 frame_cnt;	  /* <= LIMIT_SAMPLE_FRAMES */
+	u16 missed_ticks; /* ticks of this thread on this CPU that were due before and never came */
+	u8 status;	  /* enum sample_status */
+	u8 reason;	  /* enum sample_reason */
+	u32 ticket;	  /* SAMPLE_AWAITS_RESUME, SAMPLE_OF_RESUME */
+	u16 chunk;	  /* RECORD_CHUNK: its number, from 0; else how many chunks came before */
+	u8 flags;	  /* enum sample_flag */
+	u8 reserved;
 	char comm[LIMIT_COMM_SZ]; /* of the thread */
 	struct py_frame frames[];
 };
 
 SHARED_ASSERT_SIZE(struct py_frame, 16);
-SHARED_ASSERT_SIZE(struct sample_record, 80);
+SHARED_ASSERT_SIZE(struct sample_record, 88);
 
-/* An exact sample whose stack was sent whole before. */
+/* An exact sample, or the stack of completed ones, that was sent whole before. */
 struct repeat_record {
 	struct record_header hdr;
 	u64 epoch;
@@ -89,7 +105,9 @@ struct repeat_record {
 	u32 tid;
 	u64 identity;
 	u16 missed_ticks;
-	u16 reserved[3];
+	u8 flags; /* SAMPLE_OF_RESUME or 0 */
+	u8 reserved;
+	u32 ticket;
 	char comm[LIMIT_COMM_SZ];
 };
 

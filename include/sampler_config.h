@@ -23,8 +23,18 @@ struct sampler_config {
 	u32 wakeup_bytes;
 	/* Possible CPUs. */
 	u32 cpu_cnt;
+	/* enum sampler_task_work: what reads on when a thread returns to user mode. */
+	u32 task_work;
+	/* Scratches for that, behind those of the CPUs. */
+	u32 resume_scratch_cnt;
 };
 
-SHARED_ASSERT_SIZE(struct sampler_config, 32);
+enum sampler_task_work {
+	SAMPLER_TASK_WORK_NONE = 0,
+	SAMPLER_TASK_WORK_IMPL = 1,  /* bpf_task_work_schedule_resume_impl (Linux 6.18) */
+	SAMPLER_TASK_WORK_PLAIN = 2, /* bpf_task_work_schedule_resume (Linux 7.0) */
+};
+
+SHARED_ASSERT_SIZE(struct sampler_config, 40);
 
 #endif

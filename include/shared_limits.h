@@ -11,6 +11,13 @@ enum {
 	 * rarely go past this. 4,096 frames of 16 bytes are the 64 KiB that one record may take. */
 	LIMIT_SAMPLE_FRAMES = 4096,
 
+	/* Frames of a sample that awaits the rest: what is shown of it should the rest never come. */
+	LIMIT_AWAITING_FRAMES = 32,
+
+	/* Chunks of LIMIT_SAMPLE_FRAMES that are read when a thread returns to user mode: 16,384 frames, at
+	 * some 10 ns each. User space reads what is deeper. */
+	LIMIT_RESUME_CHUNKS = 4,
+
 	/* Frames looked at in one walk, entry frames included. They were a third of all frames in other
 	 * profilers' production figures, so the visit limit is half as much again. Bounds cycles too. */
 	LIMIT_WALK_VISITS = 6144,

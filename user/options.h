@@ -57,6 +57,7 @@ struct options {
 	char *summary;	   /* path, "-" for stdout, or NULL */
 	bool strict;
 	double strict_percent; /* 0 to 100; bad samples up to this share are allowed */
+	u32 kernel_frames;     /* of one stack, read in the interrupt; 0: as many as there is room for */
 	bool stats;
 	u64 stats_interval_ns; /* 0: at the end only */
 

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "options_value.h"
+#include "shared_limits.h"
 
 /* The loop that prints them comes round this often. */
 enum { STATS_INTERVAL_MIN_NS = 100 * 1000 * 1000 };
@@ -140,6 +141,17 @@ static int apply_strict(struct options *options, const char *given, const char *
 	return 0;
 }
 
+static int apply_kernel_frames(struct options *options, const char *given, const char *value, char *error)
+{
+	pid_t cnt;
+
+	if (options_decode_pid(value, value + strlen(value), &cnt) || cnt > LIMIT_SAMPLE_FRAMES)
+		return FAIL(error, "%s: '%s' is no number of frames: give 1 to %d", given, value,
+			    LIMIT_SAMPLE_FRAMES);
+	options->kernel_frames = cnt;
+	return 0;
+}
+
 static int apply_stats(struct options *options, const char *given, const char *value, char *error)
 {
 	int err = value ? options_decode_duration(value, &options->stats_interval_ns) : 0;
@@ -222,6 +234,10 @@ const struct option_spec OPTION_TABLE[] = {
 	 "exit with 6 when more than PERCENT of the samples were lost, late, truncated or unnamed "
 	 "(default: 0)",
 	 apply_strict},
+	{"kernel-frames", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "N",
+	 "read at most N frames of a stack in the interrupt, the rest when the thread returns to user mode "
+	 "(Linux 6.18) or late (default: 4096)",
+	 apply_kernel_frames},
 	{"stats", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_OPTIONAL, OPTION_COMPLETION_NONE, "SECONDS",
 	 "print at the end how the samples were taken in and what that cost, and every SECONDS as well",
 	 apply_stats},

@@ -20,6 +20,8 @@ enum {
 	/* Samples wait at most this long for their batch. */
 	LOOP_INTERVAL_MS = 100,
 	LOOP_EVENTS = 4,
+	/* What was read of the stack of a thread that has not returned to user mode by then serves. */
+	AWAIT_S = 10,
 };
 
 static void on_record(void *ctx, size_t ring, const void *data, size_t sz)
@@ -79,6 +81,7 @@ static void every_second(struct session *session, u64 now)
 	if (now - session->second_ns < CLOCK_NS_PER_S)
 		return;
 	session->second_ns = now;
+	session_expire_awaited(session, now - AWAIT_S * CLOCK_NS_PER_S);
 	if (perf_timers_refresh(session->timers, now) > 0) {
 		mapping_events_refresh(session->mappings);
 		session->rescan = true;
@@ -142,6 +145,7 @@ void session_finish(struct session *session)
 	session->stopped_ns = clock_monotonic_ns();
 	target_table_settle(session->targets);
 	drain(session, ~0ULL);
+	session_expire_awaited(session, ~0ULL);
 	progress_clear();
 }
 

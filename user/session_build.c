@@ -43,6 +43,7 @@ static int open_kernel(struct session *session, const struct failure *failure)
 	struct bpf_loader_config loader_config = {
 		.period_ns = session->options->period_ns,
 		.only_followed = session->options->pid_cnt || session->child,
+		.kernel_frames = session->options->kernel_frames,
 		.max_processes = MAX_KERNEL_PROCESSES,
 		.variant = getenv("PANOPY_SAMPLER"),
 	};
@@ -112,6 +113,7 @@ static int open_user(struct session *session, const pid_t *pids, size_t pid_cnt)
 	target_config.codes = session->codes;
 	err = target_table_new(&session->targets, &target_config);
 	err = err ?: late_stacks_new(&session->late, session->codes, MAX_COMPLETED_FRAMES);
+	err = err ?: awaited_stacks_new(&session->awaited);
 	err = err ?: known_stacks_new(&session->stacks);
 	session->pending = calloc(MAX_PENDING, sizeof(*session->pending));
 	session->frame_ids = malloc(MAX_STACK_FRAMES * sizeof(*session->frame_ids));
@@ -247,6 +249,7 @@ void session_close(struct session *session)
 	ring_reader_close(session->rings);
 	target_table_free(session->targets);
 	late_stacks_free(session->late);
+	awaited_stacks_free(session->awaited);
 	code_cache_free(session->codes);
 	profile_free(session->profile);
 	bpf_loader_close(session->loader);

@@ -6,6 +6,7 @@
 #define PANOPY_SESSION_INTERNAL_H
 
 #include "aggregate/known_stacks.h"
+#include "awaited_stack.h"
 #include "kernel/bpf_loader.h"
 #include "kernel/mapping_events.h"
 #include "kernel/perf_timers.h"
@@ -17,7 +18,7 @@
 enum {
 	MAX_COMPLETED_FRAMES = 100000,
 	MAX_PENDING = 4096,
-	MAX_STACK_FRAMES = LIMIT_SAMPLE_FRAMES + MAX_COMPLETED_FRAMES,
+	MAX_STACK_FRAMES = AWAITED_STACK_FRAMES + MAX_COMPLETED_FRAMES,
 };
 
 struct session {
@@ -29,6 +30,7 @@ struct session {
 	struct mapping_events *mappings;
 	struct target_table *targets;
 	struct late_stacks *late;
+	struct awaited_stacks *awaited;
 	struct code_cache *codes;
 	struct profile *profile;
 	struct known_stacks *stacks;
@@ -59,6 +61,9 @@ struct session {
 void session_on_record(struct session *session, const void *data, size_t sz);
 /* Once every ring was read: what refers to a stack that is still not known is lost. */
 void session_settle_repeats(struct session *session);
+
+/* Samples from before `time_ns` do not await their stack any longer: they are counted as cut short. */
+void session_expire_awaited(struct session *session, u64 time_ns);
 
 /* Panopy's own CPU time so far, its workers' included; the sum. */
 u64 session_own_cpu_ns(u64 *ret_user_ns, u64 *ret_system_ns);

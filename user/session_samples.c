@@ -4,7 +4,10 @@
  *   code record ---> code cache
  *   sample --------> named, completed where the kernel could not --> profile, and known from now on
  *   repeat --------> the known stack's node, or it waits until all rings were read
+ *   cut short -----> waits for its whole stack, which is read when the thread returns to user mode
  */
+#include <string.h>
+
 #include "kernel/sent_stacks.h"
 #include "session_internal.h"
 
@@ -70,6 +73,169 @@ static void remember_stack(struct session *session, u64 identity, const struct p
 		sent_stacks_clear(bpf_loader_sent_stacks_fd(session->loader), identity);
 }
 
+static void count_sample(struct session *session, const struct profile_sample *sample, u32 *ret_node)
+{
+	if (profile_add(session->profile, sample, ret_node)) {
+		session->losses[SUMMARY_LOSS_NO_MEMORY]++;
+		*ret_node = PROFILE_NODE_NONE;
+	}
+}
+
+static struct stack_ticket ticket_of(const struct sample_record *record)
+{
+	return (struct stack_ticket){.epoch = record->epoch, .tid = record->tid, .ticket = record->ticket};
+}
+
+/* The rest of its stack will come, or has come: the tick may have hit the thread while it was read. */
+static void await_rest(struct session *session, const struct sample_record *record,
+		       struct profile_sample *sample)
+{
+	struct stack_ticket ticket = ticket_of(record);
+	const struct awaited_result *result = awaited_stacks_find(session->awaited, &ticket);
+	const struct profile_sample *oldest;
+	u32 node;
+
+	if (!result || result->node == PROFILE_NODE_NONE) {
+		awaited_stacks_put(session->awaited, &ticket, sample, &oldest);
+		if (oldest)
+			count_sample(session, oldest, &node);
+		return;
+	}
+	sample->status = result->status;
+	sample->reason = result->reason;
+	sample->unnamed_cnt = result->unnamed_cnt;
+	sample->lineless_cnt = result->lineless_cnt;
+	if (profile_repeat(session->profile, sample, result->node))
+		session->losses[SUMMARY_LOSS_NO_MEMORY]++;
+}
+
+/* Those that awaited a stack that will not come stay as they are. */
+static void give_up_awaited(struct session *session, const struct stack_ticket *ticket)
+{
+	const struct profile_sample *awaited;
+	u32 node;
+
+	while ((awaited = awaited_stacks_take(session->awaited, ticket)))
+		count_sample(session, awaited, &node);
+}
+
+/* What a sample that awaited the stack becomes. */
+static struct profile_sample sample_with(const struct profile_sample *awaited,
+					 const struct profile_sample *stack)
+{
+	struct profile_sample sample = *awaited;
+
+	sample.status = stack->status;
+	sample.reason = stack->reason;
+	sample.unnamed_cnt = stack->unnamed_cnt;
+	sample.lineless_cnt = stack->lineless_cnt;
+	sample.frame_ids = stack->frame_ids;
+	sample.frame_cnt = stack->frame_cnt;
+	return sample;
+}
+
+static void note_result(struct session *session, const struct stack_ticket *ticket,
+			const struct profile_sample *stack, u32 node)
+{
+	awaited_stacks_note(session->awaited, &(struct awaited_result){
+						      .ticket = *ticket,
+						      .node = node,
+						      .unnamed_cnt = stack->unnamed_cnt,
+						      .lineless_cnt = stack->lineless_cnt,
+						      .status = stack->status,
+						      .reason = stack->reason,
+					      });
+}
+
+/* A whole stack came: for the samples that await it, and to be referred to. */
+static void on_rest(struct session *session, const struct sample_record *record,
+		    const struct profile_sample *stack)
+{
+	struct stack_ticket ticket = ticket_of(record);
+	const struct profile_sample *awaited;
+	u32 node = PROFILE_NODE_NONE;
+
+	if (profile_place(session->profile, stack, &node))
+		node = PROFILE_NODE_NONE;
+	while ((awaited = awaited_stacks_take(session->awaited, &ticket))) {
+		struct profile_sample sample = sample_with(awaited, stack);
+		u32 ignored;
+
+		count_sample(session, &sample, &ignored);
+	}
+	note_result(session, &ticket, stack, node);
+	remember_stack(session, record->identity, stack, node);
+}
+
+/* The chunks before it; false when one is missing. */
+static bool take_parts(struct session *session, const struct sample_record *record,
+		       struct profile_sample *sample)
+{
+	struct stack_ticket ticket = ticket_of(record);
+	const struct stack_part *part;
+
+	if (!record->chunk)
+		return true;
+	part = awaited_stacks_part(session->awaited, &ticket, record->chunk);
+	if (!part)
+		return false;
+	memcpy(session->frame_ids, part->frame_ids, part->frame_cnt * sizeof(u32));
+	sample->frame_cnt = part->frame_cnt;
+	sample->unnamed_cnt = part->unnamed_cnt;
+	sample->lineless_cnt = part->lineless_cnt;
+	return true;
+}
+
+static void on_chunk(struct session *session, const struct sample_record *record, size_t sz)
+{
+	struct profile_sample sample = {.frame_ids = session->frame_ids};
+	struct target *target;
+	struct code_source source;
+	struct stack_ticket ticket;
+	struct stack_part *part;
+
+	if (!sample_is_valid(record, sz) || record->chunk >= LIMIT_RESUME_CHUNKS) {
+		session->losses[SUMMARY_LOSS_RECORD_INVALID]++;
+		return;
+	}
+	ticket = ticket_of(record);
+	target = target_table_find(session->targets, record->epoch);
+	part = target ? awaited_stacks_part(session->awaited, &ticket, record->chunk) : NULL;
+	if (!part)
+		return; /* its last record will miss it */
+	source = source_of(target);
+	name_frames(session, &source, record->frames, record->frame_cnt, &sample);
+	memcpy(part->frame_ids + part->frame_cnt, session->frame_ids, sample.frame_cnt * sizeof(u32));
+	part->frame_cnt += sample.frame_cnt;
+	part->unnamed_cnt += sample.unnamed_cnt;
+	part->lineless_cnt += sample.lineless_cnt;
+	part->chunk_cnt++;
+}
+
+/* A record of a process that is not known (any more): what it would have told is counted as lost. */
+static void on_unknown_process(struct session *session, const struct sample_record *record)
+{
+	struct profile_sample none = {};
+
+	if (record->flags & SAMPLE_OF_RESUME) {
+		struct stack_ticket ticket = ticket_of(record);
+
+		give_up_awaited(session, &ticket);
+	} else {
+		session->losses[SUMMARY_LOSS_PROCESS_UNKNOWN]++;
+	}
+	remember_stack(session, record->identity, &none, PROFILE_NODE_NONE);
+}
+
+static void on_stack_missing(struct session *session, const struct sample_record *record)
+{
+	struct stack_ticket ticket = ticket_of(record);
+	struct profile_sample none = {};
+
+	give_up_awaited(session, &ticket);
+	remember_stack(session, record->identity, &none, PROFILE_NODE_NONE);
+}
+
 static void on_sample(struct session *session, const struct sample_record *record, size_t sz)
 {
 	struct profile_sample sample = {.frame_ids = session->frame_ids};
@@ -83,8 +249,11 @@ static void on_sample(struct session *session, const struct sample_record *recor
 	}
 	target = target_table_find(session->targets, record->epoch);
 	if (!target) {
-		session->losses[SUMMARY_LOSS_PROCESS_UNKNOWN]++;
-		remember_stack(session, record->identity, &sample, node);
+		on_unknown_process(session, record);
+		return;
+	}
+	if ((record->flags & SAMPLE_RESUME_FAILED) || !take_parts(session, record, &sample)) {
+		on_stack_missing(session, record);
 		return;
 	}
 	known_stacks_prefetch(session->stacks, record->identity);
@@ -97,14 +266,40 @@ static void on_sample(struct session *session, const struct sample_record *recor
 	sample.status = record->status;
 	sample.reason = record->reason;
 	name_frames(session, &source, record->frames, record->frame_cnt, &sample);
+	if (record->flags & SAMPLE_AWAITS_RESUME) {
+		await_rest(session, record, &sample);
+		return;
+	}
 	late_stacks_complete(session->late, &source, record, &sample, session->frame_ids, MAX_STACK_FRAMES);
+	if (record->flags & SAMPLE_OF_RESUME) {
+		on_rest(session, record, &sample);
+		return;
+	}
 	if (record->reason == SAMPLE_REASON_THREAD_SCAN)
 		target_table_seed_threads(session->targets, target);
-	if (profile_add(session->profile, &sample, &node)) {
-		session->losses[SUMMARY_LOSS_NO_MEMORY]++;
-		node = PROFILE_NODE_NONE;
-	}
+	count_sample(session, &sample, &node);
 	remember_stack(session, record->identity, &sample, node);
+}
+
+/* As on_rest, of a stack that is known. */
+static void on_known_rest(struct session *session, const struct repeat_record *record,
+			  const struct known_stack *stack)
+{
+	struct stack_ticket ticket = {.epoch = record->epoch, .tid = record->tid, .ticket = record->ticket};
+	struct profile_sample known = {
+		.status = SAMPLE_COMPLETED,
+		.unnamed_cnt = stack->unnamed_cnt,
+		.lineless_cnt = stack->lineless_cnt,
+	};
+	const struct profile_sample *awaited;
+
+	while ((awaited = awaited_stacks_take(session->awaited, &ticket))) {
+		struct profile_sample sample = sample_with(awaited, &known);
+
+		if (profile_repeat(session->profile, &sample, stack->node))
+			session->losses[SUMMARY_LOSS_NO_MEMORY]++;
+	}
+	note_result(session, &ticket, &known, stack->node);
 }
 
 /* false: the stack it refers to is not known (yet). */
@@ -121,6 +316,10 @@ static bool on_repeat(struct session *session, const struct repeat_record *recor
 
 	if (!stack)
 		return false;
+	if (record->flags & SAMPLE_OF_RESUME) {
+		on_known_rest(session, record, stack);
+		return true;
+	}
 	sample.process_id = stack->process_id;
 	sample.unnamed_cnt = stack->unnamed_cnt;
 	sample.lineless_cnt = stack->lineless_cnt;
@@ -131,7 +330,12 @@ static bool on_repeat(struct session *session, const struct repeat_record *recor
 
 static void lose_repeat(struct session *session, const struct repeat_record *record)
 {
-	session->losses[SUMMARY_LOSS_STACK_UNKNOWN]++;
+	struct stack_ticket ticket = {.epoch = record->epoch, .tid = record->tid, .ticket = record->ticket};
+
+	if (record->flags & SAMPLE_OF_RESUME)
+		give_up_awaited(session, &ticket);
+	else
+		session->losses[SUMMARY_LOSS_STACK_UNKNOWN]++;
 	sent_stacks_clear(bpf_loader_sent_stacks_fd(session->loader), record->identity);
 }
 
@@ -152,6 +356,15 @@ void session_settle_repeats(struct session *session)
 			lose_repeat(session, &session->pending[i]);
 	}
 	session->pending_cnt = 0;
+}
+
+void session_expire_awaited(struct session *session, u64 time_ns)
+{
+	const struct profile_sample *awaited;
+	u32 node;
+
+	while ((awaited = awaited_stacks_expire(session->awaited, time_ns)))
+		count_sample(session, awaited, &node);
 }
 
 static void on_code(struct session *session, const struct code_record *record, size_t sz)
@@ -176,6 +389,8 @@ void session_on_record(struct session *session, const void *data, size_t sz)
 
 	if (sz >= sizeof(*header) && header->kind == RECORD_SAMPLE)
 		on_sample(session, data, sz);
+	else if (sz >= sizeof(struct sample_record) && header->kind == RECORD_CHUNK)
+		on_chunk(session, data, sz);
 	else if (sz >= sizeof(struct repeat_record) && header->kind == RECORD_REPEAT) {
 		if (!on_repeat(session, data))
 			defer_repeat(session, data);

@@ -69,7 +69,7 @@ def test_many_names(t):
 
 
 def test_twenty_khz(t):
-    """every CPU busy, 20 kHz each: nothing lost on default buffers, and next to nothing spent on a known stack"""
+    """every CPU busy, 20 kHz each: nothing lost on default buffers"""
     targets = t.start_all((t.pythons[-1], "deep.py", 600, 25) for _ in range(os.cpu_count()))
     recording = t.record("-r", "20000", "-d", 4, "-p", ",".join(str(target.pid) for target in targets))
     summary = recording.summary()
@@ -79,7 +79,6 @@ def test_twenty_khz(t):
     t.claim(not summary.lost_samples(), "no fired sample was lost", summary.data["lost"])
     t.claim(summary.samples >= 0.4 * 20000 * 4 * os.cpu_count(), "the CPUs were the targets' own for most of the time",
             summary.samples, summary.data["lost"]["not_delivered"])
-    t.claim(own <= 1400, "own CPU per sample at most 1.4 us, twice what it takes on a quiet host", costs)
 
 
 def check_depth(t, target, depth, stacks):

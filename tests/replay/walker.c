@@ -83,6 +83,7 @@ static void begin(struct walk_scratch *s, const struct walker_input *input)
 	memset(w, 0, sizeof(*w));
 	w->sequence = sequence;
 	w->scratch_id = input->cpu;
+	w->frame_limit = input->kernel_frames ? input->kernel_frames : LIMIT_SAMPLE_FRAMES;
 	stack_begin(w, input->layout, input->epoch, input->runtime_addr);
 	w->task_id = input->task_id;
 	w->id_is_native = !!input->id_is_native;

@@ -394,9 +394,23 @@ int profile_add(struct profile *profile, const struct profile_sample *sample, u3
 	return 0;
 }
 
+int profile_place(struct profile *profile, const struct profile_sample *sample, u32 *ret_node)
+{
+	struct profile_totals *process;
+	u32 thread_idx;
+	int err = find_process(profile, sample->process_id, &process);
+
+	err = err ?: find_thread(profile, sample->process_id, sample->tid, &thread_idx);
+	err = err ?: find_node(profile, thread_idx, sample, ret_node);
+	if (err != -ENOSPC)
+		return err;
+	*ret_node = PROFILE_NODE_NONE;
+	return 0;
+}
+
 int profile_repeat(struct profile *profile, const struct profile_sample *sample, u32 node)
 {
-	struct leaf wanted = {.node = node, .status = SAMPLE_EXACT};
+	struct leaf wanted = {.node = node, .status = sample->status, .reason = sample->reason};
 	struct profile_totals *process;
 	struct leaf *leaf;
 	int err = find_process(profile, sample->process_id, &process);

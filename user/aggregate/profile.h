@@ -49,8 +49,11 @@ struct profile_sample {
 enum { PROFILE_NODE_NONE = ~0u };
 int profile_add(struct profile *profile, const struct profile_sample *sample, u32 *ret_node);
 
-/* One more exact sample of a stack that profile_add named; `sample` carries the same as there but no
- * frames. */
+/* Names a stack without counting a sample of it. */
+int profile_place(struct profile *profile, const struct profile_sample *sample, u32 *ret_node);
+
+/* One more sample of a stack that profile_add or profile_place named; `sample` carries what it would there
+ * (its status and reason may be others) but no frames. */
 int profile_repeat(struct profile *profile, const struct profile_sample *sample, u32 node);
 
 /* Totals, kept per process and for the whole. */

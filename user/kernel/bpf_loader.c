@@ -16,7 +16,8 @@
 #include "shared_limits.h"
 
 enum {
-	RING_SZ_MIN = 256 << 10, /* two of the largest records, with the code objects of one of them */
+	RING_SZ_MIN = 256 << 10,  /* two of the largest records, with the code objects of one of them */
+	RING_SZ_WANTED = 1 << 20, /* at any rate: several threads with deep stacks at once */
 	RING_SZ_MAX = 16 << 20,
 	/* All sample rings together. */
 	RINGS_SZ_MAX = 256 << 20,
@@ -48,6 +49,8 @@ static size_t ring_sz_for(u64 period_ns, size_t cpu_cnt)
 	size_t wanted = RING_HOLD_MS * 1000000ULL / period_ns * record;
 	size_t sz = RING_SZ_MIN;
 
+	if (wanted < RING_SZ_WANTED)
+		wanted = RING_SZ_WANTED;
 	while (sz < wanted && sz < RING_SZ_MAX && sz * 2 * cpu_cnt <= RINGS_SZ_MAX)
 		sz *= 2;
 	return sz;
@@ -86,13 +89,13 @@ static int rings_make(struct bpf_loader *loader)
 {
 	int outer_fd = sampler_object_map_fd(loader->sampler, SAMPLER_MAP_SAMPLE_RINGS);
 
-	for (u32 cpu = 0; cpu < loader->cpu_cnt; cpu++) {
+	for (u32 i = 0; i < sampler_object_ring_count(loader->sampler); i++) {
 		int fd = ring_make(loader);
 
 		if (fd < 0)
 			return fd;
 		loader->rings[loader->ring_cnt++] = fd;
-		if (bpf_map_update_elem(outer_fd, &cpu, &fd, BPF_ANY))
+		if (bpf_map_update_elem(outer_fd, &i, &fd, BPF_ANY))
 			return -errno;
 	}
 	return 0;
@@ -180,7 +183,7 @@ int bpf_loader_open(struct bpf_loader **ret_loader, const struct bpf_loader_conf
 		return -ENOMEM;
 	loader->cpu_cnt = cpu_cnt;
 	loader->ring_wanted_sz = loader->ring_sz = ring_sz_for(config->period_ns, cpu_cnt);
-	loader->rings = calloc(cpu_cnt + 1, sizeof(*loader->rings));
+	loader->rings = calloc(2 * cpu_cnt + 1, sizeof(*loader->rings));
 	err = loader->rings ? 0 : -ENOMEM;
 	err = err ?: sampler_load_shrinking(loader, config);
 	err = err ?: watch_load(loader, config);
@@ -197,8 +200,8 @@ void bpf_loader_close(struct bpf_loader *loader)
 	if (!loader)
 		return;
 	/* The last ring is the skeleton's own. */
-	if (loader->watch && loader->ring_cnt > loader->cpu_cnt)
-		loader->ring_cnt = loader->cpu_cnt;
+	if (loader->sampler && loader->ring_cnt > sampler_object_ring_count(loader->sampler))
+		loader->ring_cnt = sampler_object_ring_count(loader->sampler);
 	process_watch_bpf__destroy(loader->watch);
 	if (loader->rings)
 		rings_drop(loader);

@@ -36,7 +36,7 @@ int bpf_loader_thread_slots_fd(const struct bpf_loader *loader);
 int bpf_loader_sent_stacks_fd(const struct bpf_loader *loader);
 int bpf_loader_last_ticks_fd(const struct bpf_loader *loader);
 
-/* All rings: first one per possible CPU, then the process events. */
+/* All rings: those of samples, then the process events. */
 const int *bpf_loader_rings(const struct bpf_loader *loader, size_t *ret_cnt);
 /* Bytes of one sample ring, and what was asked for. */
 size_t bpf_loader_ring_sz(const struct bpf_loader *loader, size_t *ret_wanted);

@@ -6,6 +6,7 @@
 #define PANOPY_KERNEL_BPF_PROBES_H
 
 #include "kernel/features.h"
+#include "sampler_config.h"
 
 void probe_bpf_load(struct feature_result *ret_result);
 void probe_ring_buffer(struct feature_result *ret_result);
@@ -16,6 +17,9 @@ void probe_may_goto(struct feature_result *ret_result);
 void probe_task_pt_regs(struct feature_result *ret_result);
 void probe_task_work(struct feature_result *ret_result);
 void probe_bpf_memory_accounting(struct feature_result *ret_result);
+
+/* Which function of the kernel runs a program when a thread returns to user mode. */
+enum sampler_task_work probe_task_work_kind(void);
 
 /* A perf_event program that does nothing; a file descriptor or -errno. */
 int probe_open_perf_program(void);

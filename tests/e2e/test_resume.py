@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the interrupt leaves is read when the thread returns to user mode: whole and exact, on kernels that have
+BPF task work; with a budget of a few frames, as hosts with short-interrupt rules run it, and on deep stacks."""
+import json
+import subprocess
+import time
+
+from lib import legal
+from lib.folded import names
+from lib.source import Source, patterns, stack_matches
+from test_extreme import EXTREME, check_losses
+
+ROOTS = ("<module>", "Thread._bootstrap")
+
+
+def needs_task_work(t):
+    shown = subprocess.run([t.panopy, "doctor", "--json"], stdout=subprocess.PIPE, check=False).stdout
+    features = json.loads(shown)["features"]
+    if next(f for f in features if f["name"] == "task_work")["state"] != "present":
+        t.skip("the kernel has no BPF task work (Linux 6.18)")
+
+
+def statuses(recording, *targets):
+    """status -> samples of those processes."""
+    counted = {}
+    for target in targets:
+        for status, count in recording.summary().process(target.pid)["statuses"].items():
+            counted[status] = counted.get(status, 0) + count
+    return counted
+
+
+def test_fast_programs(t):
+    """programs that change their stack as fast as they can, 4 frames in the interrupt: whole, and none impossible"""
+    needs_task_work(t)
+    jobs = [(python, script, 600, *arguments) for script, (arguments, _) in EXTREME.items() for python in t.pythons]
+    started = [(job[1], target) for job, target in zip(jobs, t.start_all(jobs))]
+    recording = t.record("-r", "10khz", "-d", 16, "--kernel-frames", 4)
+    everything = []
+    for script, target in started:
+        stacks = recording.stacks(target.pid)
+        everything += stacks
+        total = sum(stack.count for stack in stacks)
+        wrong, shown = legal.judge(stacks, EXTREME[script][1])
+        t.claim(wrong == 0, f"{script} under {target.python}: none of {total} samples is impossible",
+                f"{wrong} are", shown)
+        flagged = sum(stack.count for stack in stacks if stack.flagged)
+        t.claim(total >= 500 and flagged <= 0.005 * total,
+                f"{script} under {target.python}: {flagged} of {total} flagged, at most 0.5 %",
+                [s.raw[:400] for s in stacks if s.flagged][:4])
+    check_losses(t, recording, 0.005, everything)
+    ladders = [target for script, target in started if script == "ladder.py"]
+    counted = statuses(recording, *ladders)
+    t.claim(counted.get("completed", 0) > 0.5 * sum(counted.values()), "most of the ladder's were completed", counted)
+
+
+def test_ordinary(t):
+    """an ordinary program, 8 of its 27 frames in the interrupt, at 10 kHz: flagged are at most 1 in 10,000"""
+    needs_task_work(t)
+    targets = t.start_all((python, "deep.py", 600, 25) for python in t.pythons)
+    recording = t.record("-r", "10khz", "-d", 8, "--kernel-frames", 8)
+    want = patterns(Source("deep.py"), "<module>@top", *["descend@level"] * 24, "descend@bottom", "work@work")
+    stacks = recording.stacks(*(target.pid for target in targets))
+    wrong = [s.raw for s in stacks if s.status == "exact" and not stack_matches(s, want)]
+    t.claim(not wrong, "every stack is the known one", wrong[:5])
+    check_losses(t, recording, 0.0001, stacks)
+
+
+def test_deep(t):
+    """10,000 frames: every sample whole and exact on every Python"""
+    needs_task_work(t)
+    for python in t.pythons:
+        target = t.start(python, "deep.py", 600, 10000)
+        recording = t.record("-r", "200", "-d", 2, "-p", target.pid, folder=repr(python).replace("/", "_"))
+        stacks = recording.stacks(target.pid)
+        depths = {len(stack.frames) for stack in stacks}
+        total = sum(stack.count for stack in stacks)
+        t.claim(total >= 50 and depths == {10002} and not any(stack.flagged for stack in stacks),
+                f"{python}: {total} samples, each of 10,002 frames and none flagged", depths, recording.explain())
+        counted = statuses(recording, target)
+        t.claim(counted.get("completed", 0) == total, "all of them completed", counted)
+        target.kill()
+
+
+def test_moved_on(t):
+    """threads and processes that end, exec and fork under it: nothing lost, no stack of another image"""
+    needs_task_work(t)
+    recording = t.panopy_record("-r", "10khz", "--kernel-frames", 1)
+    time.sleep(1.2)
+    targets = []
+    for python in t.pythons:
+        targets += [t.start(python, script, 3, wait=False) for script in ("threadchurn.py", "execs.py", "forks.py")]
+    for target in targets:
+        target.finish()
+    recording.interrupt().finish()
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    t.claim(not recording.summary().lost_samples(), "no fired sample was lost", recording.summary().data["lost"])
+    stacks = [s for s in recording.stacks() if s.status == "exact" and names(s)]
+    strange = [s.raw for s in stacks if not names(s)[0].startswith(ROOTS)]
+    t.claim(len(stacks) > 50 and not strange, f"each of {len(stacks)} stacks begins where one must", strange[:5])
