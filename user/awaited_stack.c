@@ -94,6 +94,11 @@ void awaited_stacks_put(struct awaited_stacks *awaited, const struct stack_ticke
 	kept->sample.thread_comm = kept->comm;
 }
 
+size_t awaited_stacks_count(const struct awaited_stacks *awaited)
+{
+	return awaited->cnt;
+}
+
 const struct profile_sample *awaited_stacks_take(struct awaited_stacks *awaited,
 						 const struct stack_ticket *ticket)
 {

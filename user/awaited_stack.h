@@ -31,6 +31,8 @@ void awaited_stacks_free(struct awaited_stacks *awaited);
  * next call) is the one that has to go. */
 void awaited_stacks_put(struct awaited_stacks *awaited, const struct stack_ticket *ticket,
 			const struct profile_sample *sample, const struct profile_sample **ret_oldest);
+/* How many wait. */
+size_t awaited_stacks_count(const struct awaited_stacks *awaited);
 /* Hands out the samples that await the ticket, one a call, as they came; NULL when there are no more. */
 const struct profile_sample *awaited_stacks_take(struct awaited_stacks *awaited,
 						 const struct stack_ticket *ticket);

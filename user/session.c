@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -22,6 +23,7 @@ enum {
 	LOOP_EVENTS = 4,
 	/* What was read of the stack of a thread that has not returned to user mode by then serves. */
 	AWAIT_S = 10,
+	AWAIT_LAST_MS = 100,
 };
 
 static void on_record(void *ctx, size_t ring, const void *data, size_t sz)
@@ -139,12 +141,24 @@ enum session_stop session_run(struct session *session)
 	return session->stop;
 }
 
+/* Threads that were interrupted just before the end are reading their stacks now. */
+static void await_last(struct session *session)
+{
+	const struct timespec step = {.tv_nsec = CLOCK_NS_PER_MS};
+
+	for (int i = 0; i < AWAIT_LAST_MS && awaited_stacks_count(session->awaited); i++) {
+		nanosleep(&step, NULL);
+		drain(session, ~0ULL);
+	}
+}
+
 void session_finish(struct session *session)
 {
 	perf_timers_stop(session->timers);
 	session->stopped_ns = clock_monotonic_ns();
 	target_table_settle(session->targets);
 	drain(session, ~0ULL);
+	await_last(session);
 	session_expire_awaited(session, ~0ULL);
 	progress_clear();
 }

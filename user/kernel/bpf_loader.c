@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "bpf_stats.h"
 #include "kernel/sampler_object.h"
@@ -16,6 +18,7 @@
 #include "shared_limits.h"
 
 enum {
+	LOAD_ATTEMPTS = 10,
 	RING_SZ_MIN = 256 << 10,  /* two of the largest records, with the code objects of one of them */
 	RING_SZ_WANTED = 1 << 20, /* at any rate: several threads with deep stacks at once */
 	RING_SZ_MAX = 16 << 20,
@@ -130,23 +133,28 @@ static void sampler_unload(struct bpf_loader *loader)
 	loader->sampler = NULL;
 }
 
-/* The memlock limit counts every map before Linux 5.11, and cannot always be raised. */
+/* The memlock limit counts every map before Linux 5.11, and cannot always be raised. What a vain attempt
+ * took is given back a little later. */
 static int sampler_load_shrinking(struct bpf_loader *loader, const struct bpf_loader_config *config)
 {
+	const struct timespec pause = {.tv_nsec = 50 * CLOCK_NS_PER_MS};
 	struct bpf_loader_config smaller = *config;
 	int err;
 
-	for (;;) {
+	for (int attempt = 0; attempt < LOAD_ATTEMPTS; attempt++) {
 		err = sampler_load(loader, &smaller);
 		if (!err)
 			return 0;
 		sampler_unload(loader);
-		if ((err != -EPERM && err != -ENOMEM) || loader->ring_sz <= RING_SZ_MIN)
+		if (err != -EPERM && err != -ENOMEM)
 			return err;
-		loader->ring_sz /= 2;
+		if (loader->ring_sz > RING_SZ_MIN)
+			loader->ring_sz /= 2;
 		if (smaller.max_processes > 1024)
 			smaller.max_processes /= 2;
+		nanosleep(&pause, NULL);
 	}
+	return err;
 }
 
 static int watch_load(struct bpf_loader *loader, const struct bpf_loader_config *config)

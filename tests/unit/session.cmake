@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+panopy_unit_test(session_awaited_stack_test
+    SOURCES session_awaited_stack_test.c ${CMAKE_SOURCE_DIR}/user/awaited_stack.c
+    STAGES base)
