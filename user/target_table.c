@@ -11,8 +11,10 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define HASH_NONFATAL_OOM 1
@@ -32,7 +34,13 @@ enum {
 	/* Records may be this late; only then is what names them dropped. */
 	EXPIRE_NS = 3 * CLOCK_NS_PER_S,
 	SEED_INTERVAL_NS = CLOCK_NS_PER_S / 10,
-	SEED_MAX_THREADS = 1 << 16,
+	/* A list that a broken or hostile process made endless may take a fiftieth of a CPU. */
+	SEED_REST = 50,
+	SEED_MAX_STATES = 1 << 16,
+	/* Thread states believed: so many for each thread (one for each interpreter that it runs), and some of
+	 * threads that are gone. A list that is longer has no end. */
+	SEED_STATES_PER_THREAD = 4,
+	SEED_STATES_BESIDE = 256,
 };
 
 struct entry {
@@ -442,16 +450,32 @@ static void on_thread_state(void *ctx, u64 native_id, remote_addr_t tstate)
 				       (pid_t)native_id, tstate);
 }
 
+static size_t states_at_most(const struct process *process)
+{
+	char path[32];
+	struct stat st;
+	size_t cnt = SEED_STATES_BESIDE;
+
+	/* The links of this folder are its threads, itself and its parent. */
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
+	if (stat(path, &st) == 0)
+		cnt += st.st_nlink * SEED_STATES_PER_THREAD;
+	return cnt < SEED_MAX_STATES ? cnt : SEED_MAX_STATES;
+}
+
 void target_table_seed_threads(struct target_table *table, struct target *target)
 {
 	struct seeding seeding = {.table = table, .target = target};
 	u64 now = clock_monotonic_ns();
+	u64 took;
 
-	if (!target->mem || now - target->seeded_ns < SEED_INTERVAL_NS)
+	if (!target->mem || now < target->seed_next_ns)
 		return;
-	target->seeded_ns = now;
-	thread_list_walk(target->mem, &target->runtime.layout, target->runtime.runtime_addr, SEED_MAX_THREADS,
-			 on_thread_state, &seeding);
+	thread_list_walk(target->mem, &target->runtime.layout, target->runtime.runtime_addr,
+			 states_at_most(target->process), on_thread_state, &seeding);
+	took = clock_monotonic_ns() - now;
+	target->seed_next_ns =
+		now + took + (took > SEED_INTERVAL_NS / SEED_REST ? took * SEED_REST : SEED_INTERVAL_NS);
 }
 
 void target_table_expire(struct target_table *table, u64 now_ns)

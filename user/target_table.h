@@ -22,7 +22,7 @@ struct target {
 	struct remote_mem *mem; /* NULL once it could not be opened */
 	bool ended;
 	u64 ended_ns;
-	u64 seeded_ns; /* when its thread states were last handed to the kernel side */
+	u64 seed_next_ns; /* not before that are its thread states handed to the kernel side again */
 };
 
 struct target_table;

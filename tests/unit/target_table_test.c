@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -76,10 +77,17 @@ void code_cache_forget(struct code_cache *cache, u64 epoch)
 {
 }
 
+enum { SLOW_WALK_NS = 20 * CLOCK_NS_PER_MS };
+static unsigned int walk_cnt;
+static size_t walk_max;
+
 int thread_list_walk(struct remote_mem *mem, const struct py_layout *layout, remote_addr_t runtime_addr,
 		     size_t max_threads, void (*on_thread)(void *ctx, u64 native_id, remote_addr_t tstate),
 		     void *ctx)
 {
+	nanosleep(&(struct timespec){.tv_nsec = SLOW_WALK_NS}, NULL);
+	walk_cnt++;
+	walk_max = max_threads;
 	return 0;
 }
 
@@ -219,6 +227,23 @@ static void exec_in_order_keeps_the_kernels_epoch(void **state)
 	check_new_image_is_published(fixture, exec.epoch);
 }
 
+/* A thread list without an end costs a small share of a CPU, however many samples ask for it. */
+static void seeding_rests_after_a_long_walk(void **state)
+{
+	struct fixture *fixture = *state;
+	struct target *target;
+	u64 begun = clock_monotonic_ns();
+
+	target_table_on_mapping(fixture->table, &(struct mapping_event){.pid = fixture->self});
+	target = target_table_find(fixture->table, kernel.config.epoch);
+	assert_non_null(target);
+	for (walk_cnt = 0; clock_monotonic_ns() - begun < 15 * SLOW_WALK_NS;)
+		target_table_seed_threads(fixture->table, target);
+	assert_int_equal(walk_cnt, 1);
+	/* This process has one thread, or two with the sanitizer's. */
+	assert_in_range(walk_max, 64, 512);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -230,6 +255,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(host_exec_of_no_python_is_forgotten, set_up_host, tear_down),
 		cmocka_unit_test_setup_teardown(exec_in_order_keeps_the_kernels_epoch, set_up_followed,
 						tear_down),
+		cmocka_unit_test_setup_teardown(seeding_rests_after_a_long_walk, set_up_host, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
