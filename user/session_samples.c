@@ -6,6 +6,7 @@
  *   repeat --------> the known stack's node, or it waits until all rings were read
  *   cut short -----> waits for its whole stack, which is read when the thread returns to user mode
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "kernel/sent_stacks.h"
@@ -79,6 +80,18 @@ static void count_sample(struct session *session, const struct profile_sample *s
 		session->losses[SUMMARY_LOSS_NO_MEMORY]++;
 		*ret_node = PROFILE_NODE_NONE;
 	}
+}
+
+/* A process is called what its main thread is: it may rename itself at any time (setproctitle, prctl). */
+static void note_name(struct session *session, u32 process_id, u32 tgid, u32 tid, const char *comm)
+{
+	struct process *process;
+
+	if (tgid != tid)
+		return;
+	process = process_table_at(target_table_processes(session->targets), process_id);
+	if (strncmp(process->comm, comm, LIMIT_COMM_SZ - 1) != 0)
+		snprintf(process->comm, sizeof(process->comm), "%.*s", LIMIT_COMM_SZ - 1, comm);
 }
 
 static struct stack_ticket ticket_of(const struct sample_record *record)
@@ -259,6 +272,7 @@ static void on_sample(struct session *session, const struct sample_record *recor
 	known_stacks_prefetch(session->stacks, record->identity);
 	source = source_of(target);
 	sample.process_id = target->process->id;
+	note_name(session, sample.process_id, record->tgid, record->tid, record->comm);
 	sample.tid = record->tid;
 	sample.thread_comm = record->comm;
 	sample.time_ns = record->hdr.time_ns;
@@ -321,6 +335,7 @@ static bool on_repeat(struct session *session, const struct repeat_record *recor
 		return true;
 	}
 	sample.process_id = stack->process_id;
+	note_name(session, stack->process_id, record->tgid, record->tid, record->comm);
 	sample.unnamed_cnt = stack->unnamed_cnt;
 	sample.lineless_cnt = stack->lineless_cnt;
 	if (profile_repeat(session->profile, &sample, stack->node))

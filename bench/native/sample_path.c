@@ -30,6 +30,8 @@ static u64 g_random = 88172645463325252ULL;
 int __wrap_bpf_loader_sent_stacks_fd(const struct bpf_loader *loader);
 int __wrap_sent_stacks_clear(int fd, u64 identity);
 struct target *__wrap_target_table_find(struct target_table *table, u64 epoch);
+struct process_table *__wrap_target_table_processes(struct target_table *table);
+struct process *__wrap_process_table_at(struct process_table *table, u32 id);
 
 int __wrap_bpf_loader_sent_stacks_fd(const struct bpf_loader *loader)
 {
@@ -49,6 +51,19 @@ struct target *__wrap_target_table_find(struct target_table *table, u64 epoch)
 {
 	(void)table;
 	return epoch == g_target.epoch ? &g_target : NULL;
+}
+
+struct process_table *__wrap_target_table_processes(struct target_table *table)
+{
+	(void)table;
+	return NULL;
+}
+
+struct process *__wrap_process_table_at(struct process_table *table, u32 id)
+{
+	(void)table;
+	(void)id;
+	return &g_process;
 }
 
 static u64 random_next(void)

@@ -243,3 +243,13 @@ def test_pid_reuse(t):
             [s.raw for s in stacks][:5])
     entries = [p for p in recording.summary().data["processes"] if p["pid"] == pid]
     t.claim(len(entries) == 2, "the summary has two processes of that pid", entries)
+
+
+def test_renamed(t):
+    """a process that renames itself while it is profiled has its new name"""
+    target = t.start(t.pythons[-1], "renamed.py", 600, "a server: main")
+    recording = t.record("-r", "1khz", "-d", 3, "-p", target.pid)
+    found = {stack.comm for stack in recording.stacks(target.pid)}
+    t.claim(found == {"a server: main"}, "its root frame and no other says so", found)
+    row = recording.summary().process(target.pid)
+    t.claim(row["comm"] == "a server: main", "and the summary", row)
