@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What the interrupt could not read (over its frame budget, or on a page that is not resident) is read
- * when the thread returns to user mode (bpf_task_work, Linux 6.18): in its own context, before it runs
- * another instruction, so what is read is of the sample's instant, and pages may be brought in.
+/* What the interrupt could not read (over its frame budget, on a page that is not resident, or of a thread
+ * whose state it did not find among thousands) is read when the thread returns to user mode (bpf_task_work,
+ * Linux 6.18): in its own context, before it runs another instruction, so what is read is of the sample's
+ * instant, and pages may be brought in.
  *
  *   tick: stack cut short ---> slot of the thread free? ---> work scheduled, the sample awaits a ticket
  *   return to user mode ----> same task, image, ip and sp? -> walked again from its leaf --> sent
@@ -174,6 +175,7 @@ __noinline int resume_walk(u32 id, u32 slot_idx, u32 chunks, u32 sending)
 	s->walk.ring_base = cfg.cpu_cnt;
 	s->walk.frame_limit = LIMIT_SAMPLE_FRAMES;
 	stack_begin(&s->walk, &config->layout, slot->epoch, config->runtime_addr);
+	s->walk.search_limit = LIMIT_RESUME_THREAD_SCAN;
 	s->walk.tgid = tgid;
 	s->walk.id_is_native = !THREAD_POINTER_IS_PTHREAD_SELF;
 	s->walk.task_id = s->walk.id_is_native ? task_ns_tid(task) : task_thread_pointer(task);
@@ -389,6 +391,8 @@ static __always_inline int resume_schedule(struct task_struct *task, struct resu
 /* Whether the walk ended where a later one can do better. */
 static __always_inline int resume_would_help(const struct walk *w)
 {
+	if (w->status == SAMPLE_NONE)
+		return w->reason == SAMPLE_REASON_THREAD_SCAN;
 	return w->status == SAMPLE_TRUNCATED &&
 	       (w->reason == SAMPLE_REASON_BUDGET || w->reason == SAMPLE_REASON_PAGE_FAULT);
 }

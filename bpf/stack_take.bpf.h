@@ -17,6 +17,7 @@ static __always_inline void stack_begin(struct walk *w, const struct py_layout *
 	w->epoch = epoch;
 	w->runtime_addr = runtime_addr;
 	w->sequence++;
+	w->search_limit = THREAD_SEARCH_STEPS;
 	w->tstate = 0;
 	w->interp = 0;
 	w->frame = 0;

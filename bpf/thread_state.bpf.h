@@ -23,11 +23,17 @@
 enum {
 	TSTATE_MASK = LIMIT_TSTATE_SPAN - 1,
 	TSTATE_BOUND_GILSTATE = 1u << 3,
-	/* Rounds of a search: LIMIT_THREAD_SCAN and LIMIT_INTERP_SCAN, made a multiple of LOOP_STRIDE. */
+	/* Steps of a search in the interrupt, and a multiple of LOOP_STRIDE that holds them. */
+	THREAD_SEARCH_STEPS = LIMIT_THREAD_SCAN + LIMIT_INTERP_SCAN,
+#if LOOPS == LOOPS_MAY_GOTO
+	/* Outside of it (resume.bpf.h). */
+	THREAD_SEARCH_ROUNDS = LIMIT_RESUME_THREAD_SCAN,
+#else
 	THREAD_SEARCH_ROUNDS = 128,
+#endif
 };
 
-SHARED_ASSERT(THREAD_SEARCH_ROUNDS >= LIMIT_THREAD_SCAN + LIMIT_INTERP_SCAN, "as many as are promised");
+SHARED_ASSERT(THREAD_SEARCH_ROUNDS >= THREAD_SEARCH_STEPS, "as many as are promised");
 
 static __always_inline u64 tstate_u64(const struct walk_scratch *s, u16 off)
 {
@@ -101,7 +107,7 @@ __noinline int thread_search_step(u32 id)
 
 static __always_inline int thread_search_round(struct walk_scratch *s, u32 i)
 {
-	if (i >= LIMIT_THREAD_SCAN + LIMIT_INTERP_SCAN)
+	if (i >= s->walk.search_limit)
 		return 1;
 	s->walk.search_result = thread_search_step(s->walk.scratch_id);
 	return s->walk.search_result;

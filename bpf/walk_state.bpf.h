@@ -67,6 +67,7 @@ struct walk {
 	u32 id_seen;		      /* a search met the thread's id */
 	u32 interp_cnt;		      /* interpreters seen by a search */
 	s32 search_result;	      /* of its last step */
+	u32 search_limit;	      /* steps of one search */
 	u64 words[FINGERPRINT_WORDS]; /* first bytes of a text or table */
 	u64 identity;		      /* hash of codes and instruction offsets so far */
 	u64 fingerprints;	      /* sum of a hash of each code and its fingerprint */

@@ -56,6 +56,9 @@ enum {
 	 * user space. */
 	LIMIT_THREAD_SCAN = 64,
 
+	/* And when the thread returns to user mode: half a millisecond, once a thread. */
+	LIMIT_RESUME_THREAD_SCAN = 8192,
+
 	/* Interpreters looked at in one sample. */
 	LIMIT_INTERP_SCAN = 16,
 

@@ -98,3 +98,16 @@ def test_moved_on(t):
     stacks = [s for s in recording.stacks() if s.status == "exact" and WORKS & set(names(s))]
     strange = [s.raw for s in stacks if not names(s)[0].startswith(ROOTS)]
     t.claim(len(stacks) > 50 and not strange, f"each of {len(stacks)} stacks begins where one must", strange[:5])
+
+
+def test_many_threads(t):
+    """two threads that first run behind 3,000 others in the interpreter's list: none of their samples is missing"""
+    needs_task_work(t)
+    python = t.pythons[-1]
+    target = t.start(python, "manythreads.py", 600, 3000)
+    recording = t.record("-r", "1khz", "-d", 5, "-p", target.pid, per="thread")
+    stacks = [stack for stack in recording.stacks(target.pid)]
+    good = {worker: sum(s.count for s in stacks if worker in names(s)) for worker in ("first_worker", "second_worker")}
+    t.claim(all(count >= 300 for count in good.values()), "both workers have their samples", good)
+    scanned = recording.summary().process(target.pid)["reasons"]["thread_scan"]
+    t.claim(scanned == 0, "no sample was given up because of too many threads", scanned)
