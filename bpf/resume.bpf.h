@@ -253,6 +253,7 @@ __noinline int resume_send(u32 id, u32 chunks_sent)
 		resume_send_whole(s, sent, identity);
 	}
 	stat_add(BPF_STAT_RESUMES, 1);
+	stat_add(BPF_STAT_FRAMES, s->walk.flushed_cnt + s->walk.frame_cnt);
 	return 1;
 }
 

@@ -105,9 +105,11 @@ def test_many_threads(t):
     needs_task_work(t)
     python = t.pythons[-1]
     target = t.start(python, "manythreads.py", 600, 3000)
-    recording = t.record("-r", "1khz", "-d", 5, "-p", target.pid, per="thread")
-    stacks = [stack for stack in recording.stacks(target.pid)]
+    recording = t.record("-r", "1khz", "-d", 6, "-p", target.pid, per="thread")
+    stacks = recording.stacks(target.pid)
     good = {worker: sum(s.count for s in stacks if worker in names(s)) for worker in ("first_worker", "second_worker")}
-    t.claim(all(count >= 300 for count in good.values()), "both workers have their samples", good)
-    scanned = recording.summary().process(target.pid)["reasons"]["thread_scan"]
+    process = recording.summary().process(target.pid)
+    t.claim(all(count >= 30 for count in good.values()) and sum(good.values()) >= 0.9 * process["samples"],
+            "both workers have their samples, and they are nearly all", good, process["samples"])
+    scanned = process["reasons"]["thread_scan"]
     t.claim(scanned == 0, "no sample was given up because of too many threads", scanned)
