@@ -19,13 +19,16 @@
 
 enum {
 	LOAD_ATTEMPTS = 10,
-	RING_SZ_MIN = 256 << 10,  /* two of the largest records, with the code objects of one of them */
-	RING_SZ_WANTED = 1 << 20, /* at any rate: several threads with deep stacks at once */
+	RING_SZ_MIN = 256 << 10, /* two of the largest records, with the code objects of one of them */
+	/* At any rate: several threads with deep stacks, or the code objects of dozens of programs, at once. */
+	RING_SZ_WANTED = 4 << 20,
 	RING_SZ_MAX = 16 << 20,
 	/* All sample rings together. */
 	RINGS_SZ_MAX = 256 << 20,
 	/* What a ring must hold while user space does not get a CPU: this long, at this depth. */
-	RING_HOLD_MS = 250,
+	RING_HOLD_MS = 500,
+	/* A burst of new code objects must be taken in before it fills half a ring. */
+	WAKEUP_BYTES_MAX = 64 << 10,
 	RING_FRAMES = 200,
 };
 
@@ -78,7 +81,8 @@ static struct sampler_config sampler_config_of(const struct bpf_loader *loader,
 		.period_ns = config->period_ns,
 		.kernel_frames = frames && frames < LIMIT_SAMPLE_FRAMES ? frames : LIMIT_SAMPLE_FRAMES,
 		.kernel_stack_sz = 4 * (u32)sysconf(_SC_PAGESIZE),
-		.wakeup_bytes = loader->ring_sz / 8,
+		.wakeup_bytes =
+			loader->ring_sz / 8 < WAKEUP_BYTES_MAX ? loader->ring_sz / 8 : WAKEUP_BYTES_MAX,
 		.cpu_cnt = loader->cpu_cnt,
 	};
 }
