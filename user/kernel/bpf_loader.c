@@ -13,12 +13,15 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "bpf_stats.h"
+#include "kernel/bpf_probes.h"
 #include "kernel/sampler_object.h"
 #include "process_watch.skel.h"
 #include "shared_limits.h"
 
 enum {
 	LOAD_ATTEMPTS = 10,
+	/* Where a memlock limit counts maps; the other programs need room, too. */
+	LIMITED_PROCESSES = 4096,
 	RING_SZ_MIN = 256 << 10, /* two of the largest records, with the code objects of one of them */
 	/* At any rate: several threads with deep stacks, or the code objects of dozens of programs, at once. */
 	RING_SZ_WANTED = 4 << 20,
@@ -178,15 +181,26 @@ static int watch_load(struct bpf_loader *loader, const struct bpf_loader_config 
 	return err;
 }
 
+/* Linux before 5.11; what a vain attempt took would be given back too late for the next one. */
+static bool memlock_counts_maps(void)
+{
+	struct feature_result room = {};
+
+	probe_bpf_memory_accounting(&room);
+	return room.state != FEATURE_STATE_PRESENT;
+}
+
 int bpf_loader_open(struct bpf_loader **ret_loader, const struct bpf_loader_config *config)
 {
 	struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
 	struct bpf_loader *loader;
+	struct bpf_loader_config own = *config;
+	bool limited;
 	int cpu_cnt, err;
 
 	libbpf_set_print(on_libbpf_print);
 	libbpf_set_strict_mode(LIBBPF_STRICT_ALL & ~LIBBPF_STRICT_AUTO_RLIMIT_MEMLOCK);
-	setrlimit(RLIMIT_MEMLOCK, &unlimited); /* may be refused; then smaller maps serve */
+	limited = setrlimit(RLIMIT_MEMLOCK, &unlimited) && memlock_counts_maps();
 	cpu_cnt = libbpf_num_possible_cpus();
 	if (cpu_cnt < 0)
 		return cpu_cnt;
@@ -194,11 +208,14 @@ int bpf_loader_open(struct bpf_loader **ret_loader, const struct bpf_loader_conf
 	if (!loader)
 		return -ENOMEM;
 	loader->cpu_cnt = cpu_cnt;
-	loader->ring_wanted_sz = loader->ring_sz = ring_sz_for(config->period_ns, cpu_cnt);
+	loader->ring_wanted_sz = ring_sz_for(config->period_ns, cpu_cnt);
+	loader->ring_sz = limited ? RING_SZ_MIN : loader->ring_wanted_sz;
 	loader->rings = calloc(2 * cpu_cnt + 1, sizeof(*loader->rings));
 	err = loader->rings ? 0 : -ENOMEM;
-	err = err ?: sampler_load_shrinking(loader, config);
-	err = err ?: watch_load(loader, config);
+	if (limited && own.max_processes > LIMITED_PROCESSES)
+		own.max_processes = LIMITED_PROCESSES;
+	err = err ?: sampler_load_shrinking(loader, &own);
+	err = err ?: watch_load(loader, &own);
 	if (err) {
 		bpf_loader_close(loader);
 		return err;
