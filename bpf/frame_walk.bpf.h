@@ -334,10 +334,24 @@ static __always_inline int walk_round(struct walk_scratch *s, u32 i)
 
 DEFINE_LOOP(walk_steps, walk_round, LIMIT_WALK_VISITS)
 
+/* Nothing read yet. */
+static __always_inline void walk_reset(struct walk *w)
+{
+	w->frame_cnt = 0;
+	w->visit_cnt = 0;
+	w->miss_cnt = 0;
+	w->suspended = 0;
+	w->identity = 0;
+	w->fingerprints = 0;
+	w->status = SAMPLE_EXACT;
+	w->reason = SAMPLE_REASON_NONE;
+}
+
 static __always_inline void walk_begin(struct walk_scratch *s, u64 frame)
 {
 	struct walk *w = &s->walk;
 
+	walk_reset(w);
 	w->chunk = tstate_u64(s, w->layout.tstate_datastack_chunk);
 	w->chunk_lo = w->chunk + w->layout.chunk_data;
 	w->chunk_hi = tstate_u64(s, w->layout.tstate_datastack_top);
@@ -346,16 +360,8 @@ static __always_inline void walk_begin(struct walk_scratch *s, u64 frame)
 	w->last_entry = 0;
 	w->entry_previous = 0;
 	w->entry_seen = 0;
-	w->suspended = 0;
 	w->need_chunk = 0;
-	w->frame_cnt = 0;
-	w->visit_cnt = 0;
-	w->miss_cnt = 0;
-	w->identity = 0;
-	w->fingerprints = 0;
 	w->ended = 0;
-	w->status = SAMPLE_EXACT;
-	w->reason = SAMPLE_REASON_NONE;
 }
 
 static __always_inline void walk_on(struct walk_scratch *s)

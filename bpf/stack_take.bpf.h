@@ -13,6 +13,7 @@
 static __always_inline void stack_begin(struct walk *w, const struct py_layout *layout, u64 epoch,
 					u64 runtime_addr)
 {
+	walk_reset(w);
 	w->layout = *layout;
 	w->epoch = epoch;
 	w->runtime_addr = runtime_addr;
@@ -21,20 +22,12 @@ static __always_inline void stack_begin(struct walk *w, const struct py_layout *
 	w->tstate = 0;
 	w->interp = 0;
 	w->frame = 0;
-	w->frame_cnt = 0;
-	w->visit_cnt = 0;
 	w->read_cnt = 0;
-	w->miss_cnt = 0;
 	w->new_code_cnt = 0;
 	w->unread_cnt = 0;
 	w->searched = 0;
-	w->suspended = 0;
 	w->filename_addr = 0;
-	w->identity = 0;
-	w->fingerprints = 0;
 	w->flushed_cnt = 0;
-	w->status = SAMPLE_EXACT;
-	w->reason = SAMPLE_REASON_NONE;
 }
 
 /* Finds the thread's state and walks its frames. Returns what stack_finish() wants to know. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lists what was skipped and why, what failed, and ends with the count of all.
+"""Lists what was skipped and why, what was run a second time, what failed, and ends with the count of all.
 
     test-report.py [--also FILE] RESULT.xml...     (ctest --output-junit; FILE: more lines "not run: ...")
 """
@@ -8,7 +8,7 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
-REASON = re.compile(r"^\W*(skipped|not run|skip)\b", re.IGNORECASE)
+REASON = re.compile(r"^\W*(skipped|not run|skip|again)\b", re.IGNORECASE)
 
 
 def reasons(text):

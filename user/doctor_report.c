@@ -3,9 +3,8 @@
 
 #include <errno.h>
 
-#include <json-c/json.h>
-
 #include "base/printable.h"
+#include "export/json_text.h"
 
 enum { TITLE_COLUMNS = 44 };
 
@@ -99,8 +98,6 @@ int doctor_report_print_json(FILE *out, const struct features *features)
 	struct json_object *list = json_object_new_array();
 	char message[512] = "";
 	enum exit_code status;
-	const char *text;
-	int err = 0;
 
 	if (!root || !list) {
 		json_object_put(root);
@@ -114,12 +111,5 @@ int doctor_report_print_json(FILE *out, const struct features *features)
 	json_object_object_add(root, "features", list);
 	for (int id = 0; id < FEATURE_COUNT; id++)
 		json_object_array_add(list, feature_to_json(features, id));
-	text = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-							    JSON_C_TO_STRING_NOSLASHESCAPE);
-	if (!text)
-		err = -ENOMEM;
-	else if (fprintf(out, "%s\n", text) < 0)
-		err = -EIO;
-	json_object_put(root);
-	return err;
+	return json_text_print(out, root);
 }

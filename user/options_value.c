@@ -94,32 +94,36 @@ static int scale_to_ns(u64 billionths, u64 scale, u64 *ret_ns)
 	return 0;
 }
 
+static int decode_time(u64 billionths, const char *suffix, u64 *ret_ns)
+{
+	u64 scale = UNIT_SCALE(TIME_UNITS, suffix);
+
+	return scale ? scale_to_ns(billionths, scale, ret_ns) : -EINVAL;
+}
+
+static int decode_frequency(u64 billionths, u64 scale, u64 *ret_period_ns)
+{
+	unsigned __int128 hz_billionths = (unsigned __int128)billionths * scale;
+
+	if (hz_billionths == 0)
+		return -ERANGE;
+	*ret_period_ns = (u64)((unsigned __int128)BILLION * BILLION / hz_billionths);
+	return 0;
+}
+
 int options_decode_rate(const char *text, u64 *ret_period_ns)
 {
 	const char *suffix;
-	u64 billionths;
-	u64 period_ns;
-	u64 scale;
-	int err;
+	u64 billionths, period_ns, scale;
+	int err = decode_decimal(text, &billionths, &suffix);
 
-	err = decode_decimal(text, &billionths, &suffix);
 	if (err)
 		return err;
 	scale = UNIT_SCALE(FREQUENCY_UNITS, suffix);
-	if (scale) {
-		unsigned __int128 hz_billionths = (unsigned __int128)billionths * scale;
-
-		if (hz_billionths == 0)
-			return -ERANGE;
-		period_ns = (u64)((unsigned __int128)BILLION * BILLION / hz_billionths);
-	} else {
-		scale = UNIT_SCALE(TIME_UNITS, suffix);
-		if (!scale)
-			return -EINVAL;
-		err = scale_to_ns(billionths, scale, &period_ns);
-		if (err)
-			return err;
-	}
+	err = scale ? decode_frequency(billionths, scale, &period_ns)
+		    : decode_time(billionths, suffix, &period_ns);
+	if (err)
+		return err;
 	if (period_ns < CLOCK_NS_PER_S / OPTIONS_RATE_MAX_HZ || period_ns > CLOCK_NS_PER_S)
 		return -ERANGE;
 	*ret_period_ns = period_ns;
@@ -129,18 +133,10 @@ int options_decode_rate(const char *text, u64 *ret_period_ns)
 int options_decode_duration(const char *text, u64 *ret_ns)
 {
 	const char *suffix;
-	u64 billionths;
-	u64 scale;
-	u64 ns;
-	int err;
+	u64 billionths, ns;
+	int err = decode_decimal(text, &billionths, &suffix);
 
-	err = decode_decimal(text, &billionths, &suffix);
-	if (err)
-		return err;
-	scale = UNIT_SCALE(TIME_UNITS, suffix);
-	if (!scale)
-		return -EINVAL;
-	err = scale_to_ns(billionths, scale, &ns);
+	err = err ?: decode_time(billionths, suffix, &ns);
 	if (err)
 		return err;
 	if (ns == 0)

@@ -4,10 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include <json-c/json.h>
-
 #include "base/printable.h"
 #include "base/python_version.h"
+#include "export/json_text.h"
 
 enum {
 	TEXT_SZ = 4 * PY_RUNTIME_PATH_SZ, /* every byte escaped */
@@ -295,8 +294,6 @@ int ps_table_print_json(FILE *out, const struct ps_listing *listing)
 {
 	struct json_object *root = json_object_new_object();
 	struct json_object *processes = json_object_new_array();
-	const char *text;
-	int err = 0;
 
 	if (!root || !processes) {
 		json_object_put(root);
@@ -307,12 +304,5 @@ int ps_table_print_json(FILE *out, const struct ps_listing *listing)
 	for (size_t i = 0; i < listing->cnt; i++)
 		json_object_array_add(processes, row_to_json(&listing->rows[i]));
 	json_object_object_add(root, "unreadable", json_object_new_int64((int64_t)listing->unreadable_cnt));
-	text = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-							    JSON_C_TO_STRING_NOSLASHESCAPE);
-	if (!text)
-		err = -ENOMEM;
-	else if (fprintf(out, "%s\n", text) < 0)
-		err = -EIO;
-	json_object_put(root);
-	return err;
+	return json_text_print(out, root);
 }

@@ -5,10 +5,9 @@ import json
 import subprocess
 import time
 
-from lib import legal
 from lib.folded import names
 from lib.source import Source, patterns, stack_matches
-from test_extreme import EXTREME, check_losses
+from test_extreme import check_losses, record_extremes
 
 ROOTS = ("<module>", "Thread._bootstrap")
 WORKS = {"brief", "image_zero", "image_one", "image_two", "parent_work", "child_work", "grandchild_work"}
@@ -33,22 +32,7 @@ def statuses(recording, *targets):
 def test_fast_programs(t):
     """programs that change their stack as fast as they can, 4 frames in the interrupt: whole, and none impossible"""
     needs_task_work(t)
-    jobs = [(python, script, 600, *arguments) for script, (arguments, _) in EXTREME.items() for python in t.pythons]
-    started = [(job[1], target) for job, target in zip(jobs, t.start_all(jobs))]
-    recording = t.record("-r", "10khz", "-d", 16, "--kernel-frames", 4)
-    everything = []
-    for script, target in started:
-        stacks = recording.stacks(target.pid)
-        everything += stacks
-        total = sum(stack.count for stack in stacks)
-        wrong, shown = legal.judge(stacks, EXTREME[script][1])
-        t.claim(wrong == 0, f"{script} under {target.python}: none of {total} samples is impossible",
-                f"{wrong} are", shown)
-        flagged = sum(stack.count for stack in stacks if stack.flagged)
-        t.claim(total >= 500 and flagged <= 0.005 * total,
-                f"{script} under {target.python}: {flagged} of {total} flagged, at most 0.5 %",
-                [s.raw[:400] for s in stacks if s.flagged][:4])
-    check_losses(t, recording, 0.005, everything)
+    recording, started = record_extremes(t, 500, "--kernel-frames", 4)
     ladders = [target for script, target in started if script == "ladder.py"]
     counted = statuses(recording, *ladders)
     t.claim(counted.get("completed", 0) > 0.5 * sum(counted.values()), "most of the ladder's were completed", counted)

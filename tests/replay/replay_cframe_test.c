@@ -10,25 +10,10 @@
 
 #include <cmocka.h>
 
-#include "image_case.h"
+#include "image_fixture.h"
 
 #define FAKE_CFRAME 0x00007ffffff00000ULL /* above every stack pointer */
 #define FAKE_FRAME  0x00007ffffff10000ULL
-
-static struct image_case *cases;
-static size_t case_cnt;
-
-static int load(void **state)
-{
-	case_cnt = image_cases_load(&cases);
-	return case_cnt ? 0 : -1;
-}
-
-static int unload(void **state)
-{
-	image_cases_free(cases, case_cnt);
-	return 0;
-}
 
 static bool has(const struct image_case *c, enum py_trait trait)
 {

@@ -11,25 +11,10 @@
 
 #include <cmocka.h>
 
-#include "image_case.h"
+#include "image_fixture.h"
 
 #define ELSEWHERE 0x00006a0000000000ULL /* where no image has anything */
 #define NOWHERE	  0x10ULL
-
-static struct image_case *cases;
-static size_t case_cnt;
-
-static int load(void **state)
-{
-	case_cnt = image_cases_load(&cases);
-	return case_cnt ? 0 : -1;
-}
-
-static int unload(void **state)
-{
-	image_cases_free(cases, case_cnt);
-	return 0;
-}
 
 static u32 bit(enum sample_reason reason)
 {

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "image_case.h"
+#include "image_fixture.h"
 #include "stack/stack_complete.h"
 #include "stack/thread_list.h"
 #include "symbolize/code_object.h"
@@ -18,21 +18,6 @@
 #include "symbolize/py_string.h"
 
 enum { SHARED_SLOTS_MAX = 4 };
-
-static struct image_case *cases;
-static size_t case_cnt;
-
-static int load(void **state)
-{
-	case_cnt = image_cases_load(&cases);
-	return case_cnt ? 0 : -1;
-}
-
-static int unload(void **state)
-{
-	image_cases_free(cases, case_cnt);
-	return 0;
-}
 
 /* 3.11 with a sub-interpreter: nobody can tell which state is current while no thread holds the GIL. */
 static bool is_ambiguous(const struct image_case *c)

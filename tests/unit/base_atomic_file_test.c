@@ -211,7 +211,7 @@ static void test_sudo_user_owns_it(void **state)
 	struct stat st;
 
 	if (geteuid() != 0) {
-		print_message("not root: nothing can be given away\n");
+		print_message("skipped: not root, nothing can be given away\n");
 		skip();
 	}
 	setenv("SUDO_UID", "12345", 1);

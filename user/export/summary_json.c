@@ -9,12 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <json-c/json.h>
-
 #include "base/atomic_file.h"
 #include "base/clock.h"
 #include "base/printable.h"
 #include "base/python_version.h"
+#include "export/json_text.h"
 #include "export/sample_text.h"
 #include "export/stats_table.h"
 
@@ -269,8 +268,6 @@ int summary_json_format(char **ret_text, const struct summary *summary)
 {
 	struct json_object *root = json_object_new_object();
 	struct json_object *processes;
-	const char *text;
-	char *copy = NULL;
 
 	if (!root)
 		return -ENOMEM;
@@ -287,15 +284,7 @@ int summary_json_format(char **ret_text, const struct summary *summary)
 	processes = add_array(root, "processes");
 	for (size_t i = 0; i < summary->process_cnt; i++)
 		add_process(processes, summary, &summary->processes[i]);
-	text = json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_SPACED |
-							    JSON_C_TO_STRING_NOSLASHESCAPE);
-	if (!text || asprintf(&copy, "%s\n", text) < 0)
-		copy = NULL;
-	json_object_put(root);
-	if (!copy)
-		return -ENOMEM;
-	*ret_text = copy;
-	return 0;
+	return json_text_format(ret_text, root);
 }
 
 int summary_json_write(const char *path, const struct summary *summary)

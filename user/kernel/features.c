@@ -150,8 +150,7 @@ static const struct entry ENTRIES[FEATURE_COUNT] = {
 	[FEATURE_MAY_GOTO] =
 		{
 			.info = {"may_goto", "may_goto loops (Linux 6.9)", FEATURE_OPTIONAL,
-				 "the start takes a tenth of a second more, deep stacks a fifth more time",
-				 "use Linux 6.9 or newer"},
+				 "the start takes a tenth of a second longer", "use Linux 6.9 or newer"},
 			.probe = probe_may_goto,
 		},
 	[FEATURE_TASK_PT_REGS] =
