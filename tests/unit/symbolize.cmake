@@ -5,5 +5,6 @@ panopy_unit_test(symbolize_py_string_test SOURCES symbolize_py_string_test.c STA
 panopy_unit_test(symbolize_tables_test SOURCES symbolize_tables_test.c STAGES base symbolize)
 panopy_unit_test(symbolize_code_store_test SOURCES symbolize_code_store_test.c STAGES base symbolize)
 panopy_unit_test(symbolize_short_path_test SOURCES symbolize_short_path_test.c STAGES base symbolize)
+panopy_unit_test(symbolize_code_object_test SOURCES symbolize_code_object_test.c STAGES base symbolize)
 panopy_unit_test(symbolize_code_cache_test SOURCES symbolize_code_cache_test.c STAGES base symbolize)
 panopy_unit_test(symbolize_real_code_test SOURCES symbolize_real_code_test.c STAGES base discover runtime symbolize)
