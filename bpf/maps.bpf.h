@@ -11,6 +11,7 @@
 
 #include "bpf_stats.h"
 #include "process_config.h"
+#include "sample_time.h"
 #include "thread_slot.h"
 
 /* tgid -> how to read it. Written by user space and process_watch, read by the sampler. */
@@ -29,10 +30,10 @@ struct {
 	__type(value, struct thread_slot);
 } thread_slots SEC(".maps");
 
-/* Counters of enum bpf_stat; user space sums the CPUs. */
+/* Counters of enum bpf_stat, and behind them those of the times of samples; user space sums the CPUs. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, BPF_STAT_COUNT);
+	__uint(max_entries, BPF_STAT_COUNT + SAMPLE_TIME_BUCKETS);
 	__type(key, u32);
 	__type(value, u64);
 } stats SEC(".maps");

@@ -164,9 +164,11 @@ int on_perf_sample(struct bpf_perf_event_data *ctx)
 	u64 spent = bpf_ktime_get_ns() - start;
 
 	stat_add(BPF_STAT_RUN_NS, spent);
-	if (kind == BPF_STAT_TICKS)
-		stat_add(BPF_STAT_SAMPLE_NS, spent);
-	else
+	if (kind != BPF_STAT_TICKS) {
 		stat_add(kind, 1);
+		return 0;
+	}
+	stat_add(BPF_STAT_SAMPLE_NS, spent);
+	stat_add(BPF_STAT_COUNT + sample_time_bucket(spent), 1);
 	return 0;
 }

@@ -72,6 +72,7 @@ void session_summarize(struct session *session, struct summary *ret_summary)
 	summary->startup_ns = session->started_ns - session->begun_ns;
 	summary->period_ns = session->options->period_ns;
 	bpf_counters_read(bpf_loader_stats_fd(session->loader), summary->bpf_stats);
+	bpf_counters_read_times(bpf_loader_stats_fd(session->loader), summary->sample_times);
 	memcpy(summary->losses, session->losses, sizeof(summary->losses));
 	summary->losses[SUMMARY_LOSS_PROCESS_TABLE_FULL] += target_table_full_count(session->targets);
 	summary->stack_stats = late_stacks_stats(session->late);

@@ -51,6 +51,9 @@ static int set_up(void **state)
 	summary->bpf_stats[BPF_STAT_FRAMES] = 12000;
 	summary->bpf_stats[BPF_STAT_RING_BYTES] = 160000;
 	summary->bpf_stats[BPF_STAT_SAMPLE_NS] = 1600 * 1700;
+	summary->sample_times[sample_time_bucket(1200)] = 980;
+	summary->sample_times[sample_time_bucket(9000)] = 10;
+	summary->sample_times[sample_time_bucket(70000)] = 10;
 	summary->bpf_stats[BPF_STAT_WINDOW_READS] = 3200;
 	summary->bpf_stats[BPF_STAT_FINGERPRINT_READS] = 800;
 	summary->bpf_stats[BPF_STAT_SAMPLES_DROPPED] = 5;
@@ -78,25 +81,57 @@ static const struct stats_row *find(const struct stats_row *rows, size_t cnt, co
 	return NULL;
 }
 
+static void test_sample_times(void **state)
+{
+	(void)state;
+	assert_int_equal(sample_time_bucket(0), 0);
+	assert_int_equal(sample_time_bucket(~0ULL), SAMPLE_TIME_BUCKETS - 1);
+	for (u64 ns = 1; ns < 1u << 26; ns += 1 + ns / 97) {
+		u32 bucket = sample_time_bucket(ns);
+
+		assert_in_range(bucket, 0, SAMPLE_TIME_BUCKETS - 1);
+		if (bucket < SAMPLE_TIME_BUCKETS - 1)
+			assert_true(ns < sample_time_end(bucket));
+		if (bucket)
+			assert_true(ns >= sample_time_end(bucket - 1));
+	}
+}
+
 static void test_values(void **state)
 {
 	static const struct {
 		const char *group, *key;
 		double value;
 	} CASES[] = {
-		{"samples", "all", 1500},	   {"samples", "exact", 100.0 * 1490 / 1500},
-		{"stacks", "known", 75},	   {"stacks", "new", 25},
-		{"frames", "kernel", 75},	   {"frames", "memory", 25},
-		{"frames", "cache", 25},	   {"frame_cache", "hits", 60},
-		{"frame_cache", "partial", 30},	   {"frame_cache", "misses", 10},
-		{"code_objects", "hits", 75},	   {"code_objects", "misses", 25},
-		{"code_objects", "stale", 2},	   {"code_objects", "evicted", 1},
-		{"remote_reads", "calls", 20},	   {"remote_reads", "segments_read", 75},
-		{"remote_reads", "bytes", 123456}, {"per_sample", "ring_bytes", 100},
-		{"per_sample", "kernel_ns", 1700}, {"per_sample", "window_reads", 2},
-		{"per_sample", "user_ns", 400},	   {"per_sample", "system_ns", 900},
-		{"losses", "page_fault", 10},	   {"losses", "samples_stack_unknown", 6},
-		{"losses", "samples_dropped", 5},  {"per_sample", "fingerprint_reads", 0.5},
+		{"samples", "all", 1500},
+		{"samples", "exact", 100.0 * 1490 / 1500},
+		{"stacks", "known", 75},
+		{"stacks", "new", 25},
+		{"frames", "kernel", 75},
+		{"frames", "memory", 25},
+		{"frames", "cache", 25},
+		{"frame_cache", "hits", 60},
+		{"frame_cache", "partial", 30},
+		{"frame_cache", "misses", 10},
+		{"code_objects", "hits", 75},
+		{"code_objects", "misses", 25},
+		{"code_objects", "stale", 2},
+		{"code_objects", "evicted", 1},
+		{"remote_reads", "calls", 20},
+		{"remote_reads", "segments_read", 75},
+		{"remote_reads", "bytes", 123456},
+		{"per_sample", "ring_bytes", 100},
+		{"per_sample", "kernel_ns", 1700},
+		{"per_sample", "window_reads", 2},
+		{"per_sample", "user_ns", 400},
+		{"per_sample", "system_ns", 900},
+		{"per_sample", "kernel_ns_p99", 10240},
+		{"per_sample", "kernel_ns_worst", 81920},
+		{"per_sample", "kernel_ns_median", 1280},
+		{"losses", "page_fault", 10},
+		{"losses", "samples_stack_unknown", 6},
+		{"losses", "samples_dropped", 5},
+		{"per_sample", "fingerprint_reads", 0.5},
 	};
 	struct fixture *fixture = *state;
 	struct stats_row rows[STATS_MAX_ROWS];
@@ -178,6 +213,7 @@ static void test_nothing_sampled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sample_times),
 		cmocka_unit_test_setup_teardown(test_values, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_keys_are_unique, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_table, set_up, tear_down),

@@ -129,6 +129,36 @@ static void add_remote(struct rows *rows, const struct summary *summary)
 	add_count(rows, "bytes", "bytes read", reads->bytes);
 }
 
+/* Time that `thousandths` of the samples stayed below, rounded up to the end of its bucket. */
+static u64 time_quantile(const u64 times[SAMPLE_TIME_BUCKETS], u64 thousandths)
+{
+	u64 all = 0, seen = 0;
+	u32 bucket = 0;
+
+	for (u32 i = 0; i < SAMPLE_TIME_BUCKETS; i++)
+		all += times[i];
+	if (!all)
+		return 0;
+	for (; bucket < SAMPLE_TIME_BUCKETS - 1; bucket++) {
+		seen += times[bucket];
+		if (seen && seen * 1000 >= all * thousandths)
+			break;
+	}
+	return sample_time_end(bucket);
+}
+
+static void add_kernel_times(struct rows *rows, const struct summary *summary)
+{
+	const u64 *times = summary->sample_times;
+
+	add(rows, "kernel_ns", "in the kernel's sampler", STATS_UNIT_MEAN_NS,
+	    summary->bpf_stats[BPF_STAT_SAMPLE_NS], summary->bpf_stats[BPF_STAT_SAMPLES]);
+	add(rows, "kernel_ns_median", "there, half of the samples less than", STATS_UNIT_NS,
+	    time_quantile(times, 500), 0);
+	add(rows, "kernel_ns_p99", "there, 99 of 100", STATS_UNIT_NS, time_quantile(times, 990), 0);
+	add(rows, "kernel_ns_worst", "there, all", STATS_UNIT_NS, time_quantile(times, 1000), 0);
+}
+
 static void add_costs(struct rows *rows, const struct summary *summary)
 {
 	const u64 *kernel = summary->bpf_stats;
@@ -143,8 +173,7 @@ static void add_costs(struct rows *rows, const struct summary *summary)
 	    kernel[BPF_STAT_WINDOW_READS], sent);
 	add(rows, "fingerprint_reads", "code objects fingerprinted", STATS_UNIT_MEAN,
 	    kernel[BPF_STAT_FINGERPRINT_READS], sent);
-	add(rows, "kernel_ns", "in the kernel's sampler", STATS_UNIT_MEAN_NS, kernel[BPF_STAT_SAMPLE_NS],
-	    sent);
+	add_kernel_times(rows, summary);
 	add(rows, "user_ns", "own CPU after start-up, user", STATS_UNIT_MEAN_NS,
 	    difference(summary->own_user_ns, summary->startup_user_ns), taken);
 	add(rows, "system_ns", "own CPU after start-up, system", STATS_UNIT_MEAN_NS,
@@ -213,7 +242,7 @@ size_t stats_table_rows(const struct summary *summary, struct stats_row ret_rows
 
 double stats_row_value(const struct stats_row *row)
 {
-	if (row->unit == STATS_UNIT_COUNT)
+	if (row->unit == STATS_UNIT_COUNT || row->unit == STATS_UNIT_NS)
 		return (double)row->count;
 	if (!row->whole)
 		return 0;
@@ -229,6 +258,7 @@ static void print_row(FILE *out, const struct stats_row *row)
 	case STATS_UNIT_MEAN:
 		fprintf(out, "  %12.1f %10s", value, "");
 		break;
+	case STATS_UNIT_NS:
 	case STATS_UNIT_MEAN_NS:
 		fprintf(out, "  %9.0f ns %10s", value, "");
 		break;

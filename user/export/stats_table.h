@@ -16,6 +16,7 @@ enum stats_unit {
 	STATS_UNIT_PERCENT, /* `count`, and its share of `whole` */
 	STATS_UNIT_MEAN,    /* `count` divided by `whole` */
 	STATS_UNIT_MEAN_NS, /* the same, nanoseconds */
+	STATS_UNIT_NS,	    /* `count` nanoseconds */
 };
 
 struct stats_row {

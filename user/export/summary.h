@@ -14,6 +14,7 @@
 #include "stack/stack_stats.h"
 #include "symbolize/code_cache.h"
 #include "bpf_stats.h"
+#include "sample_time.h"
 
 /* Losses on the user side, next to those that the kernel side counts (bpf_stats.h).
  * X(enumerator, json name, sentence) */
@@ -58,6 +59,7 @@ struct summary {
 	u64 startup_ns;	 /* from the start of panopy to the first timer */
 	u64 period_ns;	 /* asked for */
 	u64 bpf_stats[BPF_STAT_COUNT];
+	u64 sample_times[SAMPLE_TIME_BUCKETS]; /* samples, by how long each kept its CPU */
 	u64 losses[SUMMARY_LOSS_COUNT];
 	u64 own_user_ns; /* panopy's own CPU time, from getrusage */
 	u64 own_system_ns;

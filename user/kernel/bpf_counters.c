@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int bpf_counters_read(int stats_fd, u64 ret_counters[BPF_STAT_COUNT])
+static int read_sums(int stats_fd, u32 first, u32 cnt, u64 *ret_sums)
 {
 	int cpu_cnt = libbpf_num_possible_cpus();
 	u64 *values;
@@ -17,15 +17,26 @@ int bpf_counters_read(int stats_fd, u64 ret_counters[BPF_STAT_COUNT])
 	values = calloc(cpu_cnt, sizeof(*values));
 	if (!values)
 		return -ENOMEM;
-	for (u32 stat = 0; stat < BPF_STAT_COUNT && !err; stat++) {
+	for (u32 i = 0; i < cnt && !err; i++) {
+		u32 stat = first + i;
 		u64 sum = 0;
 
 		err = bpf_map_lookup_elem(stats_fd, &stat, values) ? -errno : 0;
 		for (int cpu = 0; cpu < cpu_cnt; cpu++)
 			sum += values[cpu];
 		if (!err)
-			ret_counters[stat] = sum;
+			ret_sums[i] = sum;
 	}
 	free(values);
 	return err;
+}
+
+int bpf_counters_read(int stats_fd, u64 ret_counters[BPF_STAT_COUNT])
+{
+	return read_sums(stats_fd, 0, BPF_STAT_COUNT, ret_counters);
+}
+
+int bpf_counters_read_times(int stats_fd, u64 ret_buckets[SAMPLE_TIME_BUCKETS])
+{
+	return read_sums(stats_fd, BPF_STAT_COUNT, SAMPLE_TIME_BUCKETS, ret_buckets);
 }
