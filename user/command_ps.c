@@ -122,6 +122,7 @@ static void print_listing(const struct scan *scan, const struct options *options
 			log_error(LOG_TOPIC_MAIN, "the listing could not be written: %s", strerror(-err));
 	} else if (scan->cnt) {
 		ps_table_print(stdout, &listing, log_terminal_width(STDOUT_FILENO));
+		fflush(stdout); /* or what follows on stderr may come out in the middle of it */
 	} else {
 		log_info(LOG_TOPIC_MAIN, "no Python process was found");
 	}

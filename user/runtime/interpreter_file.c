@@ -236,6 +236,8 @@ static int inspect_image(struct inspection *in, const char *path)
 		return judge_runtime(in);
 	else if (has(in, SYMBOL_GET_VERSION))
 		judge_old(in); /* 3.6 and older have no _PyRuntime */
+	else if (starts_with(base_name(path), "micropython") && info->is_executable)
+		refuse(info, PY_REFUSAL_NOT_CPYTHON); /* stripped, it exports nothing of its own */
 	else if (is_libpython_name(path))
 		*info = (struct interpreter_file){.kind = INTERPRETER_SUSPECT,
 						  .refusal = PY_REFUSAL_NO_RUNTIME_SYMBOL};
