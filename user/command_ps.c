@@ -3,7 +3,6 @@
 #include "commands.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,16 +34,6 @@ static int count_thread(void *ctx, pid_t tid)
 	(void)tid;
 	++*(size_t *)ctx;
 	return 0;
-}
-
-static void read_user(char *buf, size_t sz, uid_t uid)
-{
-	const struct passwd *entry = getpwuid(uid);
-
-	if (entry)
-		snprintf(buf, sz, "%s", entry->pw_name);
-	else
-		snprintf(buf, sz, "%u", (unsigned int)uid);
 }
 
 /* A guess for a process whose mappings cannot be read: its program is called python. */
@@ -82,7 +71,7 @@ static int add_row(struct scan *scan, const struct process *process, const struc
 	*row = (struct ps_row){.process = process, .unreadable = !runtime};
 	if (runtime)
 		row->runtime = *runtime;
-	read_user(row->user, sizeof(row->user), process->uid);
+	snprintf(row->user, sizeof(row->user), "%s", process_table_user_name(scan->table, process->uid));
 	(void)proc_scan_threads(process->pid, count_thread, &row->thread_cnt);
 	return 0;
 }

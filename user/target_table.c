@@ -497,8 +497,10 @@ void target_table_settle(struct target_table *table)
 	for (size_t id = 0; id < process_table_count(table->processes); id++) {
 		struct process *process = process_table_at(table->processes, id);
 
-		if (!process->ended && target_of(table, process))
-			process->cpu_end_ns = cpu_now_ns(process);
+		if (process->ended || !target_of(table, process))
+			continue;
+		process->cpu_end_ns = cpu_now_ns(process);
+		process_table_refresh_user(table->processes, process);
 	}
 }
 

@@ -4,3 +4,4 @@ panopy_unit_test(discover_command_text_test SOURCES discover_command_text_test.c
 panopy_unit_test(discover_process_table_test SOURCES discover_process_table_test.c STAGES base discover)
 panopy_unit_test(discover_proc_scan_test SOURCES discover_proc_scan_test.c STAGES base discover)
 panopy_unit_test(discover_container_id_test SOURCES discover_container_id_test.c STAGES base discover)
+panopy_unit_test(discover_container_name_test SOURCES discover_container_name_test.c STAGES base discover)

@@ -52,7 +52,7 @@ static void make_process(int pid, const char *comm, unsigned int start_ticks)
 
 static void remove_process(int pid)
 {
-	static const char *const names[] = {"stat", "status", "cmdline", "exe"};
+	static const char *const names[] = {"stat", "status", "cmdline", "exe", "cgroup"};
 	char path[128];
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -79,7 +79,7 @@ static void test_what_proc_says(void **state)
 	struct process *process;
 
 	make_process(500, "python3", 1234);
-	assert_int_equal(process_table_new_at(&table, 10, root), 0);
+	assert_int_equal(process_table_new_at(&table, 10, root, NULL), 0);
 	assert_int_equal(process_table_add(table, 500, &process), 0);
 	assert_int_equal(process->pid, 500);
 	assert_int_equal(process->ns_pid, 2);
@@ -99,6 +99,66 @@ static void test_what_proc_says(void **state)
 	remove_process(500);
 }
 
+#define HASH "3f2a9c0d5b7e41688a1c2d3e4f5061728394a5b6c7d8e9f00112233445566778"
+
+static void write_cgroup(int pid, const char *text)
+{
+	write_entry(pid, "cgroup", text, strlen(text));
+}
+
+static void test_where_it_runs(void **state)
+{
+	struct process_table *table;
+	struct process *process, *other, *child;
+
+	make_process(510, "python3", 1234);
+	make_process(511, "python3", 1234);
+	write_cgroup(510, "1:cpu:/docker/" HASH "\n0::/\n");
+	assert_int_equal(process_table_new_at(&table, 10, root, root), 0);
+	assert_int_equal(process_table_add(table, 510, &process), 0);
+	assert_string_equal(process->cgroup, "/docker/" HASH);
+	assert_string_equal(process->container->id, HASH);
+	assert_null(process->container->name);
+	/* What cannot be read is not known. */
+	assert_int_equal(process_table_add(table, 511, &other), 0);
+	assert_null(other->cgroup);
+	assert_null(other->container);
+	/* A child that was gone too soon was where its parent is. */
+	assert_int_equal(
+		process_table_add_gone(table, 512, process, "x\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 1, &child), 0);
+	assert_string_equal(child->cgroup, process->cgroup);
+	assert_ptr_equal(child->container, process->container);
+	/* An exec looks again. */
+	write_cgroup(510, "0::/system.slice/cron.service\n");
+	assert_int_equal(process_table_refresh(table, process), 0);
+	assert_string_equal(process->cgroup, "/system.slice/cron.service");
+	assert_null(process->container);
+	process_table_free(table);
+	remove_process(510);
+	remove_process(511);
+}
+
+static void test_users(void **state)
+{
+	struct process_table *table;
+	struct process *process;
+	const char *status = "Name:\tx\nTgid:\t520\nPPid:\t1\nUid:\t4294967290\t0\t0\t0\nNSpid:\t520\n";
+
+	make_process(520, "python3", 1234);
+	assert_int_equal(process_table_new_at(&table, 10, root, NULL), 0);
+	assert_int_equal(process_table_add(table, 520, &process), 0);
+	assert_string_equal(process_table_user_name(table, 0), "root");
+	assert_string_equal(process_table_user_name(table, 4294967290u), "4294967290");
+	assert_ptr_equal(process_table_user_name(table, 0), process_table_user_name(table, 0));
+	/* Its user is read again, its parent stays who started it. */
+	write_entry(520, "status", status, strlen(status));
+	process_table_refresh_user(table, process);
+	assert_int_equal(process->uid, 4294967290u);
+	assert_int_equal(process->parent_pid, 7);
+	process_table_free(table);
+	remove_process(520);
+}
+
 static void test_names_that_look_like_fields(void **state)
 {
 	static const struct {
@@ -114,7 +174,7 @@ static void test_names_that_look_like_fields(void **state)
 	struct process_table *table;
 	struct process *process;
 
-	assert_int_equal(process_table_new_at(&table, 10, root), 0);
+	assert_int_equal(process_table_new_at(&table, 10, root, NULL), 0);
 	for (int i = 0; i < (int)(sizeof(cases) / sizeof(cases[0])); i++) {
 		make_process(600 + i, cases[i].comm, 77);
 		assert_int_equal(process_table_add(table, 600 + i, &process), 0);
@@ -131,7 +191,7 @@ static void test_reused_pid_is_another_process(void **state)
 	struct process_table *table;
 
 	make_process(500, "old", 100);
-	assert_int_equal(process_table_new_at(&table, 10, root), 0);
+	assert_int_equal(process_table_new_at(&table, 10, root, NULL), 0);
 	assert_int_equal(process_table_add(table, 500, &first), 0);
 	/* What the kernel says more exactly does not make it another one. */
 	first->start_boottime_ns += 12345;
@@ -166,7 +226,7 @@ static void test_child_that_is_gone(void **state)
 	memset(comm, 'c', sizeof(comm)); /* not terminated */
 	make_process(500, "parent", 100);
 	make_process(501, "stale", 100);
-	assert_int_equal(process_table_new_at(&table, 3, root), 0);
+	assert_int_equal(process_table_new_at(&table, 3, root, NULL), 0);
 	assert_int_equal(process_table_add(table, 500, &parent), 0);
 	assert_int_equal(process_table_add(table, 501, &stale), 0);
 	assert_int_equal(process_table_add_gone(table, 501, parent, comm, 12345, &child), 0);
@@ -190,7 +250,7 @@ static void test_exec_changes_the_names(void **state)
 	struct process *process;
 
 	make_process(500, "sh", 100);
-	assert_int_equal(process_table_new_at(&table, 10, root), 0);
+	assert_int_equal(process_table_new_at(&table, 10, root, NULL), 0);
 	assert_int_equal(process_table_add(table, 500, &process), 0);
 	make_process(500, "python3", 100);
 	write_entry(500, "cmdline", "other\0", 6);
@@ -212,7 +272,7 @@ static void test_thread_is_no_process(void **state)
 	make_process(70, "python3", 500);
 	write_entry(70, "status", "Name:\tx\nTgid:\t69\nPPid:\t7\n",
 		    strlen("Name:\tx\nTgid:\t69\nPPid:\t7\n"));
-	assert_int_equal(process_table_new_at(&table, 10, root), 0);
+	assert_int_equal(process_table_new_at(&table, 10, root, NULL), 0);
 	assert_int_equal(process_table_add(table, 70, &process), -ESRCH);
 	assert_int_equal(process_table_count(table), 0);
 	process_table_free(table);
@@ -224,7 +284,7 @@ static void test_bounded(void **state)
 	struct process_table *table;
 	struct process *process = NULL;
 
-	assert_int_equal(process_table_new_at(&table, 200, root), 0);
+	assert_int_equal(process_table_new_at(&table, 200, root, NULL), 0);
 	for (int pid = 1; pid <= 200; pid++) {
 		make_process(pid, "p", 1);
 		assert_int_equal(process_table_add(table, pid, &process), 0);
@@ -251,7 +311,7 @@ static void test_broken_stat(void **state)
 	struct process_table *table;
 	struct process *process;
 
-	assert_int_equal(process_table_new_at(&table, 10, root), 0);
+	assert_int_equal(process_table_new_at(&table, 10, root, NULL), 0);
 	make_process(500, "x", 1);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		write_entry(500, "stat", texts[i], strlen(texts[i]));
@@ -281,6 +341,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_proc_says),
+		cmocka_unit_test(test_where_it_runs),
+		cmocka_unit_test(test_users),
 		cmocka_unit_test(test_names_that_look_like_fields),
 		cmocka_unit_test(test_reused_pid_is_another_process),
 		cmocka_unit_test(test_child_that_is_gone),

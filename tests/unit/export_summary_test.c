@@ -140,7 +140,7 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(fixture->root));
 	make_process(fixture->root, 4000, 7, "python3", WEB, sizeof(WEB));
 	make_process(fixture->root, 4001, 4001, "python3.6", OLD, sizeof(OLD));
-	assert_int_equal(process_table_new_at(&fixture->table, 16, fixture->root), 0);
+	assert_int_equal(process_table_new_at(&fixture->table, 16, fixture->root, NULL), 0);
 	assert_int_equal(process_table_add(fixture->table, 4000, &process), 0);
 	process->cpu_start_ns = CLOCK_NS_PER_S;
 	process->cpu_end_ns = 2 * CLOCK_NS_PER_S;

@@ -52,6 +52,11 @@ static inline u64 deadline_subject_device(u64 device)
 	return 1ULL << 63 | device;
 }
 
+static inline u64 deadline_subject_user(uid_t uid)
+{
+	return 1ULL << 61 | (u64)uid;
+}
+
 /* The few subjects that hung last, or answered so slowly that the caller had enough. */
 void deadline_shun(u64 subject);
 bool deadline_is_shunned(u64 subject);

@@ -47,6 +47,7 @@ struct target_file {
 	int path_fd;
 	int fd; /* -1 until the first read */
 	struct target_file_id id;
+	uid_t owner;
 	u64 waited_ns; /* in reads, so far */
 };
 
@@ -77,6 +78,7 @@ static int file_from_path_fd(struct target_file **ret_file, int path_fd)
 	atomic_init(&file->ref_cnt, 1);
 	file->path_fd = path_fd;
 	file->fd = -1;
+	file->owner = st.stx_uid;
 	file->id = (struct target_file_id){
 		.dev = makedev(st.stx_dev_major, st.stx_dev_minor),
 		.ino = st.stx_ino,
@@ -110,22 +112,47 @@ static int open_exe(struct target_file **ret_file, pid_t pid)
 	return open_proc_link(ret_file, path);
 }
 
-static int open_in_root(struct target_file **ret_file, pid_t pid, const char *path)
+/* resolve: further RESOLVE_* flags. */
+static int open_below(struct target_file **ret_file, int root_fd, const char *path, u64 resolve)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | resolve,
 	};
-	char root_path[64];
-	CLEANUP_FD int root_fd = -1;
-	int path_fd;
+	int path_fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
 
-	snprintf(root_path, sizeof(root_path), "/proc/%d/root", (int)pid);
-	root_fd = open(root_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return path_fd < 0 ? -errno : file_from_path_fd(ret_file, path_fd);
+}
+
+static int open_in_root(struct target_file **ret_file, pid_t pid, const char *path)
+{
+	char root[64];
+	CLEANUP_FD int root_fd = -1;
+
+	snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root_fd < 0)
 		return errno == ENOENT ? -ESRCH : -errno;
-	path_fd = (int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how));
-	return path_fd < 0 ? -errno : file_from_path_fd(ret_file, path_fd);
+	return open_below(ret_file, root_fd, path, 0);
+}
+
+static int open_owned(struct target_file **ret_file, const char *root, const char *path, const uid_t *owner)
+{
+	CLEANUP_FD int root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct target_file *file;
+	int err;
+
+	if (root_fd < 0)
+		return -errno;
+	err = open_below(&file, root_fd, path, owner ? RESOLVE_NO_SYMLINKS : 0);
+	if (err)
+		return err;
+	if (owner && file->owner != *owner) {
+		target_file_close(file);
+		return -EPERM;
+	}
+	*ret_file = file;
+	return 0;
 }
 
 /* maps prints the superblock's device; btrfs and overlayfs give stat another one. */
@@ -190,6 +217,9 @@ struct open_call {
 	pid_t pid;
 	bool exe;
 	struct target_mapping mapping; /* with the path below */
+	const char *root;	       /* behind the path; NULL: not below one */
+	const uid_t *owner;	       /* &owner_uid or NULL */
+	uid_t owner_uid;
 	int result;
 	struct target_file *file;
 	char path[];
@@ -199,7 +229,9 @@ static void run_open(void *block)
 {
 	struct open_call *call = block;
 
-	if (!call->pid)
+	if (call->root)
+		call->result = open_owned(&call->file, call->root, call->path, call->owner);
+	else if (!call->pid)
 		call->result = open_path(&call->file, call->path);
 	else if (call->exe)
 		call->result = open_exe(&call->file, call->pid);
@@ -215,23 +247,32 @@ static void open_call_free(void *block)
 	free(call);
 }
 
-static struct open_call *open_call_new(pid_t pid, const char *path)
+static struct open_call *open_call_new(pid_t pid, const char *path, const char *root)
 {
-	size_t sz = path ? strlen(path) + 1 : 1;
-	struct open_call *call = calloc(1, sizeof(*call) + sz);
+	size_t sz = path ? strlen(path) + 1 : 1, root_sz = root ? strlen(root) + 1 : 0;
+	struct open_call *call = calloc(1, sizeof(*call) + sz + root_sz);
 
 	if (!call)
 		return NULL;
 	call->pid = pid;
 	if (path)
 		memcpy(call->path, path, sz);
+	if (root)
+		call->root = memcpy(call->path + sz, root, root_sz);
 	return call;
+}
+
+static u64 subject_of(const struct open_call *call)
+{
+	if (call->owner)
+		return deadline_subject_user(call->owner_uid);
+	return call->pid ? deadline_subject_pid(call->pid) : 0;
 }
 
 /* Takes the call over. */
 static int open_with_deadline(struct target_file **ret_file, struct open_call *call)
 {
-	u64 subject = call->pid ? deadline_subject_pid(call->pid) : 0;
+	u64 subject = subject_of(call);
 	int err = deadline_call(subject, run_open, open_call_free, call, DEADLINE_NS);
 
 	if (err == -ETIMEDOUT)
@@ -245,14 +286,28 @@ static int open_with_deadline(struct target_file **ret_file, struct open_call *c
 
 int target_file_open_path(struct target_file **ret_file, const char *path)
 {
-	struct open_call *call = open_call_new(0, path);
+	struct open_call *call = open_call_new(0, path, NULL);
 
 	return call ? open_with_deadline(ret_file, call) : -ENOMEM;
 }
 
+int target_file_open_below(struct target_file **ret_file, const char *root, const char *path,
+			   const uid_t *owner)
+{
+	struct open_call *call = open_call_new(0, path, root);
+
+	if (!call)
+		return -ENOMEM;
+	if (owner) {
+		call->owner_uid = *owner;
+		call->owner = &call->owner_uid;
+	}
+	return open_with_deadline(ret_file, call);
+}
+
 int target_file_open_exe(struct target_file **ret_file, pid_t pid)
 {
-	struct open_call *call = open_call_new(pid, NULL);
+	struct open_call *call = open_call_new(pid, NULL, NULL);
 
 	if (!call)
 		return -ENOMEM;
@@ -266,7 +321,7 @@ int target_file_open_mapping(struct target_file **ret_file, pid_t pid, const str
 
 	if (deadline_is_shunned(deadline_subject_device(mapping->dev)))
 		return -ETIMEDOUT;
-	call = open_call_new(pid, mapping->path);
+	call = open_call_new(pid, mapping->path, NULL);
 	if (!call)
 		return -ENOMEM;
 	call->mapping = *mapping;

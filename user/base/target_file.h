@@ -40,6 +40,10 @@ int target_file_open_mapping(struct target_file **ret_file, pid_t pid, const str
 int target_file_open_exe(struct target_file **ret_file, pid_t pid);
 /* A file of ours (tests, tools). */
 int target_file_open_path(struct target_file **ret_file, const char *path);
+/* The file at `path` below the folder `root`, as chroot(2) would find it: no link leads out of it. With
+ * `owner`, it must be that user's and no link leads to it: -ELOOP, -EPERM. */
+int target_file_open_below(struct target_file **ret_file, const char *root, const char *path,
+			   const uid_t *owner);
 void target_file_close(struct target_file *file);
 
 const struct target_file_id *target_file_id(const struct target_file *file);

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,12 @@ struct entry {
 	UT_hash_handle hh; /* in `live`, by process.pid */
 };
 
+struct user {
+	uid_t uid;
+	UT_hash_handle hh;
+	char name[];
+};
+
 struct process_table {
 	const char *proc_root;
 	bool is_real_proc;
@@ -46,6 +53,8 @@ struct process_table {
 	size_t cnt;
 	size_t cap;
 	struct entry *live;
+	struct user *users;
+	struct container_table *containers;
 };
 
 /* What stat says. */
@@ -54,39 +63,59 @@ struct stat_line {
 	u64 start_ticks;
 };
 
-int process_table_new_at(struct process_table **ret_table, size_t max_processes, const char *proc_root)
+int process_table_new_at(struct process_table **ret_table, size_t max_processes, const char *proc_root,
+			 const char *state_root)
 {
 	struct process_table *table = calloc(1, sizeof(*table));
+	int err;
 
 	if (!table)
 		return -ENOMEM;
 	table->proc_root = proc_root;
 	table->is_real_proc = strcmp(proc_root, "/proc") == 0;
 	table->max_processes = max_processes;
+	err = container_table_new(&table->containers, state_root);
+	if (err) {
+		free(table);
+		return err;
+	}
 	*ret_table = table;
 	return 0;
 }
 
 int process_table_new(struct process_table **ret_table, size_t max_processes)
 {
-	return process_table_new_at(ret_table, max_processes, "/proc");
+	/* From inside of a container that shares the host's pids, that is where the host's files are. */
+	static const char host_root[] = "/proc/1/root";
+
+	return process_table_new_at(ret_table, max_processes, "/proc",
+				    access(host_root, X_OK) == 0 ? host_root : "/");
 }
 
 static void entry_free(struct entry *entry)
 {
 	free(entry->process.command);
 	free(entry->process.exe);
+	free(entry->process.cgroup);
 	free(entry);
 }
 
 void process_table_free(struct process_table *table)
 {
+	struct user *user, *next;
+
 	if (!table)
 		return;
+	HASH_ITER(hh, table->users, user, next)
+	{
+		HASH_DEL(table->users, user);
+		free(user);
+	}
 	HASH_CLEAR(hh, table->live);
 	for (size_t i = 0; i < table->cnt; i++)
 		entry_free(table->entries[i]);
 	free(table->entries);
+	container_table_free(table->containers);
 	free(table);
 }
 
@@ -280,6 +309,25 @@ static char *read_exe(const struct process_table *table, pid_t pid)
 	return strdup(target);
 }
 
+/* What cannot be read is not known; the process is a process all the same. */
+static void read_cgroup(const struct process_table *table, struct process *process)
+{
+	CLEANUP_FREE char *text = malloc(CONTAINER_TEXT_SZ);
+	struct container_id id;
+	ssize_t sz;
+
+	free(process->cgroup);
+	process->cgroup = NULL;
+	process->container = NULL;
+	if (!text)
+		return;
+	sz = read_proc_file(table, process->pid, "cgroup", text, CONTAINER_TEXT_SZ);
+	if (sz < 0 || decode_proc_cgroup(text, (size_t)sz, &id))
+		return;
+	process->cgroup = strdup(id.path);
+	process->container = container_table_find(table->containers, &id);
+}
+
 static u64 read_cpu_ns(const struct process_table *table, pid_t pid)
 {
 	struct timespec used;
@@ -331,6 +379,7 @@ static int entry_new(const struct process_table *table, pid_t pid, const struct 
 		entry_free(entry);
 		return err;
 	}
+	read_cgroup(table, &entry->process);
 	entry->process.cpu_start_ns = read_cpu_ns(table, pid);
 	*ret_entry = entry;
 	return 0;
@@ -437,6 +486,8 @@ int process_table_add_gone(struct process_table *table, pid_t pid, const struct 
 	process->comm[LIMIT_COMM_SZ - 1] = '\0';
 	process->command = strdup(parent->command);
 	process->exe = parent->exe ? strdup(parent->exe) : NULL;
+	process->cgroup = parent->cgroup ? strdup(parent->cgroup) : NULL;
+	process->container = parent->container;
 	if (!process->command) {
 		entry_free(entry);
 		return -ENOMEM;
@@ -471,7 +522,47 @@ int process_table_refresh(struct process_table *table, struct process *process)
 		return err;
 	if (process->ended || stat.start_ticks != entry->start_ticks)
 		return -ESRCH;
+	read_cgroup(table, process);
+	process_table_refresh_user(table, process);
 	return read_image(table, process, stat.comm);
+}
+
+void process_table_refresh_user(struct process_table *table, struct process *process)
+{
+	struct process now = *process;
+
+	if (!process->ended && read_status(table, &now) == 0)
+		process->uid = now.uid;
+}
+
+static struct user *user_add(struct process_table *table, uid_t uid)
+{
+	const struct passwd *entry = getpwuid(uid);
+	char number[16];
+	const char *name = entry ? entry->pw_name : number;
+	struct user *user;
+
+	snprintf(number, sizeof(number), "%u", (unsigned int)uid);
+	user = calloc(1, sizeof(*user) + strlen(name) + 1);
+	if (!user)
+		return NULL;
+	user->uid = uid;
+	memcpy(user->name, name, strlen(name));
+	HASH_ADD(hh, table->users, uid, sizeof(uid), user);
+	if (user->hh.tbl)
+		return user;
+	free(user);
+	return NULL;
+}
+
+const char *process_table_user_name(struct process_table *table, uid_t uid)
+{
+	struct user *user;
+
+	HASH_FIND(hh, table->users, &uid, sizeof(uid), user);
+	if (!user)
+		user = user_add(table, uid);
+	return user ? user->name : "?";
 }
 
 void process_table_end(struct process_table *table, struct process *process)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "discover/container_table.h"
 #include "shared_limits.h"
 #include "shared_types.h"
 
@@ -27,15 +28,18 @@ struct process {
 	char comm[LIMIT_COMM_SZ];
 	char *command; /* its arguments, joined by spaces, control characters escaped; owned */
 	char *exe;     /* link text of /proc/PID/exe; owned, NULL when unreadable */
+	char *cgroup;  /* as decode_proc_cgroup() chooses; owned, NULL when unreadable */
+	const struct container *container; /* NULL: in none that is known */
 };
 
 struct process_table;
 
 /* At most `max_processes` are kept, ended ones included; add then fails with -ENOSPC. */
 int process_table_new(struct process_table **ret_table, size_t max_processes);
-/* The same over another proc file system than /proc (tests; the string must outlive the table); CPU times
- * are then 0. */
-int process_table_new_at(struct process_table **ret_table, size_t max_processes, const char *proc_root);
+/* The same over another proc file system than /proc; CPU times are then 0. Containers' names are looked for below
+ * `state_root` (NULL: nowhere). For tests; both strings must outlive the table. */
+int process_table_new_at(struct process_table **ret_table, size_t max_processes, const char *proc_root,
+			 const char *state_root);
 void process_table_free(struct process_table *table);
 
 /* Reads what /proc says about `pid`. -ESRCH when it is gone, or only a thread. A live entry with the same pid and
@@ -48,8 +52,13 @@ int process_table_add_gone(struct process_table *table, pid_t pid, const struct 
 struct process *process_table_find(struct process_table *table, pid_t pid); /* live only */
 struct process *process_table_at(struct process_table *table, u32 id);
 size_t process_table_count(const struct process_table *table); /* ids are 0..count-1 */
-/* After exec: comm, command and exe are read again. */
+/* After exec: all but the pids and the start time is read again. */
 int process_table_refresh(struct process_table *table, struct process *process);
+/* The user alone is read again: a daemon becomes another one after its fork, without exec. */
+void process_table_refresh_user(struct process_table *table, struct process *process);
+/* The name of a user, or its number as text; asked of the system's name services once for each, which may take
+ * its time. Valid as long as the table. "?" without memory. */
+const char *process_table_user_name(struct process_table *table, uid_t uid);
 void process_table_end(struct process_table *table, struct process *process);
 
 #endif
