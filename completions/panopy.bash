@@ -48,7 +48,12 @@ _panopy()
         return
         ;;
     --per)
-        mapfile -t COMPREPLY < <(compgen -W "process thread none" -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W "process thread container cgroup user none" -- "$cur")
+        return
+        ;;
+    --split)
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
         return
         ;;
     --summary)
@@ -67,7 +72,7 @@ _panopy()
     esac
 
     case $command in
-    record) mapfile -t COMPREPLY < <(compgen -W "--pid --duration --rate --output --per --full-paths --no-lines --no-subprocesses --summary --strict --kernel-frames --stats --quiet --verbose --color --help" -- "$cur") ;;
+    record) mapfile -t COMPREPLY < <(compgen -W "--pid --duration --rate --output --per --split --full-paths --no-lines --no-subprocesses --summary --strict --kernel-frames --stats --quiet --verbose --color --help" -- "$cur") ;;
     ps) mapfile -t COMPREPLY < <(compgen -W "--json --quiet --verbose --color --help" -- "$cur") ;;
     doctor) mapfile -t COMPREPLY < <(compgen -W "--json --quiet --verbose --color --help" -- "$cur") ;;
     *) mapfile -t COMPREPLY < <(compgen -W "record ps doctor --help --version --bash-completion" -- "$cur") ;;

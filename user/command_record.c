@@ -112,6 +112,19 @@ static int output_check(const char *path)
 	return 0;
 }
 
+/* The folder is made at once, so that it is known to be writable. */
+static int split_check(const char *path)
+{
+	int err = path ? split_dir_make(path) : 0;
+
+	if (!err && path && access(path, W_OK | X_OK) < 0)
+		err = -errno;
+	if (err)
+		log_error(LOG_TOPIC_EXPORT, "nothing can be written into the folder %s: %s", path,
+			  strerror(-err));
+	return err;
+}
+
 /* Another recording of the same second may have taken the default name; its profile stays. */
 static int write_default(const struct exporter_input *input, struct options *options)
 {
@@ -135,25 +148,53 @@ static int write_default(const struct exporter_input *input, struct options *opt
 	return err;
 }
 
-static int write_profile(struct options *options, const struct summary *summary)
+static int write_split(const struct exporter_input *input, const struct options *options,
+		       struct summary *summary)
 {
-	struct exporter_input input = {
-		.profile = summary->profile,
-		.processes = summary->processes_table,
-		.per = options->per == OPTIONS_PER_THREAD ? EXPORTER_PER_THREAD
-		       : options->per == OPTIONS_PER_NONE ? EXPORTER_PER_NONE
-							  : EXPORTER_PER_PROCESS,
-		.keep_existing = options->output_is_default,
-	};
-	bool is_stdout = strcmp(options->output, "-") == 0;
-	int err = options->output_is_default
-			  ? write_default(&input, options)
-			  : exporter_write(exporter_find("folded"), &input, options->output);
+	int err = split_dir_make(options->split);
 
+	if (!err)
+		err = exporter_split(exporter_find("folded"), input, options->split, &summary->split_cnt);
+	if (err)
+		log_error(LOG_TOPIC_EXPORT, "the files in %s were not all written: %s", options->split,
+			  strerror(-err));
+	else
+		summary->split_path = options->split;
+	return err;
+}
+
+static int write_whole(const struct exporter_input *given, struct options *options, struct summary *summary)
+{
+	struct exporter_input input = *given;
+	bool is_stdout = strcmp(options->output, "-") == 0;
+	int err;
+
+	input.keep_existing = options->output_is_default;
+	err = options->output_is_default ? write_default(&input, options)
+					 : exporter_write(exporter_find("folded"), &input, options->output);
 	if (err)
 		log_error(LOG_TOPIC_EXPORT, "%s was not written: %s",
 			  is_stdout ? "standard output" : options->output, strerror(-err));
+	else
+		summary->output_path = options->output;
 	return err;
+}
+
+static int write_profile(struct options *options, struct summary *summary)
+{
+	static const enum exporter_per pers[] = {
+		[OPTIONS_PER_PROCESS] = EXPORTER_PER_PROCESS,	  [OPTIONS_PER_THREAD] = EXPORTER_PER_THREAD,
+		[OPTIONS_PER_CONTAINER] = EXPORTER_PER_CONTAINER, [OPTIONS_PER_CGROUP] = EXPORTER_PER_CGROUP,
+		[OPTIONS_PER_USER] = EXPORTER_PER_USER,		  [OPTIONS_PER_NONE] = EXPORTER_PER_NONE,
+	};
+	const struct exporter_input input = {
+		.profile = summary->profile,
+		.processes = summary->processes_table,
+		.per = pers[options->per],
+	};
+	int err = options->split ? write_split(&input, options, summary) : 0;
+
+	return options->output ? write_whole(&input, options, summary) ?: err : err;
 }
 
 static int write_summary(const struct options *options, const struct summary *summary)
@@ -227,8 +268,6 @@ static int finish(struct session *session, struct options *options, pid_t child,
 	session_summarize(session, &summary);
 	summary.format = "folded";
 	err = write_profile(options, &summary);
-	if (!err)
-		summary.output_path = options->output;
 	err = write_summary(options, &summary) ?: err;
 	if (!options->quiet)
 		summary_print(stderr, &summary, log_use_color());
@@ -254,7 +293,7 @@ int command_record(struct options *options)
 	int exit_code = EXIT_CODE_FAILURE;
 	int err;
 
-	if (output_check(options->output) || output_check(options->summary))
+	if (output_check(options->output) || output_check(options->summary) || split_check(options->split))
 		return EXIT_CODE_FAILURE;
 	signals_block();
 	if (options->argv) {

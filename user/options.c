@@ -254,6 +254,9 @@ static int validate(const struct options *options, char *error)
 	if (!options->subprocesses && !options->pid_cnt && !options->argv)
 		return FAIL(error, "--no-subprocesses needs --pid or a command: without them every process "
 				   "is profiled");
+	if (options->split && options->per == OPTIONS_PER_NONE)
+		return FAIL(error, "--split needs to know what to split by: give --per process, thread, "
+				   "container, cgroup or user");
 	if (options->summary && options->output && strcmp(options->summary, options->output) == 0)
 		return FAIL(error, "--output and --summary both write to '%s': give one of them another path",
 			    options->output);
@@ -311,7 +314,7 @@ int options_parse(struct options *ret_options, int argc, char **argv, char ret_e
 	if (options->command == OPTIONS_COMMAND_HELP && options->help_of == OPTIONS_COMMAND_COUNT)
 		return FAIL(ret_error, "no command given: write panopy record, ps or doctor");
 	err = validate(options, ret_error);
-	if (!err && options->command == OPTIONS_COMMAND_RECORD && !options->output)
+	if (!err && options->command == OPTIONS_COMMAND_RECORD && !options->output && !options->split)
 		err = set_default_output(options);
 	return err;
 }
@@ -320,6 +323,7 @@ void options_release(struct options *options)
 {
 	free(options->pids);
 	free(options->output);
+	free(options->split);
 	free(options->summary);
 	*options = (struct options){0};
 }

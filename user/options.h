@@ -24,9 +24,12 @@ enum options_command {
 };
 
 enum options_per {
-	OPTIONS_PER_PROCESS, /* root frame `comm (pid)` */
-	OPTIONS_PER_THREAD,  /* that and `thread NAME (tid)` */
-	OPTIONS_PER_NONE,    /* no root frame of ours: equal programs merge */
+	OPTIONS_PER_PROCESS,   /* root frame `comm (pid)` */
+	OPTIONS_PER_THREAD,    /* that and `thread NAME (tid)` */
+	OPTIONS_PER_CONTAINER, /* its name or id, `host` outside of any: equal programs in it merge */
+	OPTIONS_PER_CGROUP,    /* its path; the same */
+	OPTIONS_PER_USER,      /* its name; the same */
+	OPTIONS_PER_NONE,      /* no root frame of ours: equal programs merge */
 };
 
 enum {
@@ -48,7 +51,8 @@ struct options {
 	u64 duration_ns; /* 0: until Ctrl-C */
 	u64 period_ns;	 /* CPU time between two samples of a CPU: 50,000 to 1,000,000,000 */
 	u32 rate_hz;	 /* the same, rounded to Hz; at least 1 */
-	char *output;	 /* never NULL; "-" for stdout; owned */
+	char *output;	 /* "-" for stdout; NULL with --split alone; owned */
+	char *split;	 /* folder of one file for each value of `per`, or NULL; owned */
 	bool output_is_default;
 	enum options_per per;
 	bool full_paths;

@@ -105,17 +105,29 @@ static int apply_summary(struct options *options, const char *given, const char 
 	return set_path(&options->summary, given, value, error);
 }
 
+static int apply_split(struct options *options, const char *given, const char *value, char *error)
+{
+	if (*value == '\0' || strcmp(value, "-") == 0)
+		return FAIL(error, "%s needs a folder: give its path", given);
+	return set_path(&options->split, given, value, error);
+}
+
 static int apply_per(struct options *options, const char *given, const char *value, char *error)
 {
-	if (strcmp(value, "process") == 0)
-		options->per = OPTIONS_PER_PROCESS;
-	else if (strcmp(value, "thread") == 0)
-		options->per = OPTIONS_PER_THREAD;
-	else if (strcmp(value, "none") == 0)
-		options->per = OPTIONS_PER_NONE;
-	else
-		return FAIL(error, "%s: '%s' is not known: give process, thread or none", given, value);
-	return 0;
+	static const char *const names[] = {
+		[OPTIONS_PER_PROCESS] = "process",     [OPTIONS_PER_THREAD] = "thread",
+		[OPTIONS_PER_CONTAINER] = "container", [OPTIONS_PER_CGROUP] = "cgroup",
+		[OPTIONS_PER_USER] = "user",	       [OPTIONS_PER_NONE] = "none",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(value, names[i]) == 0) {
+			options->per = i;
+			return 0;
+		}
+	}
+	return FAIL(error, "%s: '%s' is not known: give process, thread, container, cgroup, user or none",
+		    given, value);
 }
 
 static int apply_color(struct options *options, const char *given, const char *value, char *error)
@@ -218,10 +230,16 @@ const struct option_spec OPTION_TABLE[] = {
 	{"output", 'o', OPTION_CMDS_RECORD, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_FILE, "FILE",
 	 "write the stacks to FILE, - for standard output (default: panopy-HOST-TIME.folded)", apply_output},
 	{"per", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_WORDS,
-	 "process|thread|none",
-	 "what the root frames say: the process, its thread too, or nothing, so that equal programs merge "
-	 "(default: process)",
+	 "process|thread|container|cgroup|user|none",
+	 "what the root frames say: the process, its thread too, the container's, cgroup's or user's name "
+	 "alone, "
+	 "so that equal programs in it merge, or nothing (default: process)",
 	 apply_per},
+	{"split", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_FILE, "DIR",
+	 "write one file for each value of --per into the folder DIR, which is made if it is not there; "
+	 "without "
+	 "--output nothing else is written",
+	 apply_split},
 	{"full-paths", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_NONE, OPTION_COMPLETION_NONE, NULL,
 	 "show whole file names instead of the part below the package's root", apply_full_paths},
 	{"no-lines", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_NONE, OPTION_COMPLETION_NONE, NULL,

@@ -7,12 +7,15 @@
 #include "base/printable.h"
 #include "base/python_version.h"
 #include "export/json_text.h"
+#include "export/process_json.h"
 
 enum {
 	TEXT_SZ = 4 * PY_RUNTIME_PATH_SZ, /* every byte escaped */
 	LINE_SZ = 8192,
 	/* On a terminal longer interpreter paths lose their beginning: their end tells more. */
 	MAX_INTERPRETER_COLUMNS = 32,
+	MAX_CONTAINER_COLUMNS = 32, /* the same: namespaces of Kubernetes stand in front */
+	LABEL_SZ = 1024,
 	/* Below this the command is worth more than the interpreter's path, which is left out. */
 	MIN_INTERPRETER_WIDTH = 120,
 };
@@ -21,6 +24,7 @@ enum column {
 	COLUMN_PID,
 	COLUMN_NS_PID,
 	COLUMN_USER,
+	COLUMN_CONTAINER,
 	COLUMN_VERSION,
 	COLUMN_BUILD,
 	COLUMN_THREADS,
@@ -38,7 +42,7 @@ static const struct {
 	[COLUMN_USER] = {"USER", false},       [COLUMN_VERSION] = {"VERSION", false},
 	[COLUMN_BUILD] = {"BUILD", false},     [COLUMN_THREADS] = {"THREADS", true},
 	[COLUMN_PROFILE] = {"PROFILE", false}, [COLUMN_INTERPRETER] = {"INTERPRETER", false},
-	[COLUMN_COMMAND] = {"COMMAND", false},
+	[COLUMN_COMMAND] = {"COMMAND", false}, [COLUMN_CONTAINER] = {"CONTAINER", false},
 };
 
 static const char UNREADABLE_NAME[] = "unreadable";
@@ -70,20 +74,36 @@ static void format_build(char *buf, size_t sz, const struct ps_row *row)
 			 row->runtime.shared ? "shared" : "static", row->runtime.debug ? " debug" : "");
 }
 
+static void keep_end(char *buf, size_t sz, size_t max_columns)
+{
+	size_t columns = printable_columns(buf);
+	char whole[TEXT_SZ];
+
+	if (columns <= max_columns)
+		return;
+	snprintf(whole, sizeof(whole), "%s", buf);
+	snprintf(buf, sz, "...%s", whole + printable_prefix(whole, columns - max_columns + 3));
+}
+
 static void format_interpreter(char *buf, size_t sz, const struct ps_row *row, bool shorten)
 {
 	const char *path = row->unreadable ? row->process->exe : row->runtime.path;
-	size_t columns;
 
 	printable_text(buf, sz, path && *path ? path : "-");
-	columns = printable_columns(buf);
-	if (shorten && columns > MAX_INTERPRETER_COLUMNS) {
-		char whole[TEXT_SZ];
-		size_t cut = columns - MAX_INTERPRETER_COLUMNS + 3;
+	if (shorten)
+		keep_end(buf, sz, MAX_INTERPRETER_COLUMNS);
+}
 
-		snprintf(whole, sizeof(whole), "%s", buf);
-		snprintf(buf, sz, "...%s", whole + printable_prefix(whole, cut));
-	}
+static void format_container(char *buf, size_t sz, const struct process *process, bool shorten)
+{
+	char label[LABEL_SZ];
+
+	if (!process->container)
+		return;
+	container_format_label(label, sizeof(label), process->container);
+	printable_text(buf, sz, label);
+	if (shorten)
+		keep_end(buf, sz, MAX_CONTAINER_COLUMNS);
 }
 
 /* The text of one cell; `shorten` on a terminal. */
@@ -103,6 +123,9 @@ static void format_cell(char *buf, size_t sz, const struct ps_row *row, enum col
 		break;
 	case COLUMN_USER:
 		printable_text(buf, sz, row->user);
+		break;
+	case COLUMN_CONTAINER:
+		format_container(buf, sz, process, shorten);
 		break;
 	case COLUMN_VERSION:
 		python_version_format(buf, sz, row->unreadable ? 0 : row->runtime.version);
@@ -127,7 +150,7 @@ static void format_cell(char *buf, size_t sz, const struct ps_row *row, enum col
 	case COLUMN_COUNT:
 		break;
 	}
-	if (!buf[0] && column != COLUMN_NS_PID)
+	if (!buf[0] && column != COLUMN_NS_PID && column != COLUMN_CONTAINER)
 		snprintf(buf, sz, "-");
 }
 
@@ -136,19 +159,21 @@ struct layout {
 	bool shorten;
 };
 
-static bool is_left_out(enum column column, bool namespaces, int width)
+static bool is_left_out(enum column column, bool namespaces, bool containers, int width)
 {
-	return (column == COLUMN_NS_PID && !namespaces) ||
+	return (column == COLUMN_NS_PID && !namespaces) || (column == COLUMN_CONTAINER && !containers) ||
 	       (column == COLUMN_INTERPRETER && width > 0 && width < MIN_INTERPRETER_WIDTH);
 }
 
 static void measure(struct layout *layout, const struct ps_listing *listing, int terminal_width)
 {
 	char cell[TEXT_SZ];
-	bool namespaces = false;
+	bool namespaces = false, containers = false;
 
-	for (size_t i = 0; i < listing->cnt; i++)
+	for (size_t i = 0; i < listing->cnt; i++) {
 		namespaces |= has_namespace_pid(&listing->rows[i]);
+		containers |= listing->rows[i].process->container != NULL;
+	}
 	for (int column = 0; column < COLUMN_COUNT; column++) {
 		size_t width = strlen(COLUMNS[column].title);
 
@@ -159,7 +184,8 @@ static void measure(struct layout *layout, const struct ps_listing *listing, int
 			columns = printable_columns(cell);
 			width = columns > width ? columns : width;
 		}
-		layout->widths[column] = is_left_out(column, namespaces, terminal_width) ? 0 : width;
+		layout->widths[column] =
+			is_left_out(column, namespaces, containers, terminal_width) ? 0 : width;
 	}
 }
 
@@ -278,8 +304,7 @@ static struct json_object *row_to_json(const struct ps_row *row)
 	json_object_object_add(object, "pid", json_object_new_int64(process->pid));
 	json_object_object_add(object, "namespace_pid",
 			       process->ns_pid ? json_object_new_int64(process->ns_pid) : NULL);
-	json_object_object_add(object, "uid", json_object_new_int64(process->uid));
-	add_text(object, "user", row->user);
+	process_json_add(object, process, row->user);
 	add_runtime(object, row);
 	json_object_object_add(object, "threads", json_object_new_int64((int64_t)row->thread_cnt));
 	add_text(object, "comm", process->comm);

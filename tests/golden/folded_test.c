@@ -4,6 +4,7 @@
  *   folded_test DIR            compares
  *   folded_test DIR --write    writes the files anew, to be read before they are committed
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -20,6 +21,7 @@ enum {
 	PROCESSES = 4,
 	MAX_FRAMES = 8,
 	MAX_FILE_SZ = 1 << 16,
+	MAX_SPLIT = 32,
 };
 
 /* Stands in for the stage that fills it from /proc. */
@@ -27,12 +29,47 @@ struct process_table {
 	struct process processes[PROCESSES];
 };
 
+#define HASH_A "3f2a9c0d5b7e41688a1c2d3e4f5061728394a5b6c7d8e9f00112233445566778"
+#define HASH_B "b0b1b2b3b4b5b6b7b8b9babbbcbdbebfc0c1c2c3c4c5c6c7c8c9cacbcccdcecf"
+
+/* Two of one name, and one that nobody names. */
+static const struct container g_web = {
+	.runtime = CONTAINER_RUNTIME_DOCKER, .id = HASH_A, .name = "web;1", .name_source = "docker"};
+static const struct container g_other_web = {.runtime = CONTAINER_RUNTIME_PODMAN,
+					     .id = HASH_B,
+					     .name = "web;1",
+					     .name_source = "podman",
+					     .rootless = true,
+					     .user = 1000};
+static const struct container g_unnamed = {
+	.runtime = CONTAINER_RUNTIME_CONTAINERD, .id = HASH_B, .outermost = HASH_A};
+
 static struct process_table g_processes = {{
-	{.id = 0, .pid = 1234, .comm = "python3"},
-	{.id = 1, .pid = 77, .comm = "gunicorn: w"},
-	{.id = 2, .pid = 4194304, .comm = "a;b\\c\n\xe9"},
+	{.id = 0, .pid = 1234, .comm = "python3", .container = &g_web, .cgroup = "/docker/" HASH_A},
+	{.id = 1,
+	 .pid = 77,
+	 .uid = 33,
+	 .comm = "gunicorn: w",
+	 .container = &g_other_web,
+	 .cgroup = "/a;b/c d"},
+	{.id = 2,
+	 .pid = 4194304,
+	 .uid = 70000,
+	 .comm = "a;b\\c\n\xe9",
+	 .container = &g_unnamed,
+	 .cgroup = "/"},
 	{.id = 3, .pid = 1235, .comm = "python3"},
 }};
+
+size_t process_table_count(const struct process_table *table)
+{
+	return PROCESSES;
+}
+
+const char *process_table_user_name(struct process_table *table, uid_t uid)
+{
+	return uid == 33 ? "www-data" : uid ? "70000" : "root";
+}
 
 struct process *process_table_at(struct process_table *table, u32 id)
 {
@@ -231,6 +268,70 @@ static bool check(struct profile *profile, enum exporter_per per, const char *di
 	return ok;
 }
 
+static int compare_names(const void *left, const void *right)
+{
+	return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* Every file of a folder, in the order of their names, behind a line with the name; removes them. */
+static void gather(const char *dir, const char *path)
+{
+	static char text[MAX_FILE_SZ];
+	char *names[MAX_SPLIT];
+	size_t cnt = 0;
+	DIR *list = opendir(dir);
+	FILE *out = fopen(path, "w");
+
+	if (!list || !out)
+		fail(dir, -errno);
+	for (struct dirent *entry; (entry = readdir(list)) && cnt < MAX_SPLIT;) {
+		if (entry->d_name[0] != '.')
+			names[cnt++] = strdup(entry->d_name);
+	}
+	closedir(list);
+	qsort(names, cnt, sizeof(names[0]), compare_names);
+	for (size_t i = 0; i < cnt; i++) {
+		char name[512];
+		size_t sz;
+
+		snprintf(name, sizeof(name), "%s/%s", dir, names[i]);
+		sz = read_file(name, text);
+		fprintf(out, "== %s\n%.*s", names[i], (int)sz, text);
+		unlink(name);
+		free(names[i]);
+	}
+	if (fclose(out))
+		fail(path, -errno);
+}
+
+static bool check_split(struct profile *profile, enum exporter_per per, const char *dir, const char *name,
+			bool write)
+{
+	struct exporter_input input = {.profile = profile, .processes = &g_processes, .per = per};
+	char golden_path[512], parent[] = "/tmp/panopy-golden-XXXXXX", split[64], path[64];
+	size_t cnt = 0;
+	bool ok = true;
+	int err;
+
+	snprintf(golden_path, sizeof(golden_path), "%s/%s", dir, name);
+	if (!mkdtemp(parent))
+		fail(parent, -errno);
+	snprintf(split, sizeof(split), "%s/split", parent);
+	snprintf(path, sizeof(path), "%s/all", parent);
+	err = split_dir_make(split);
+	err = err ? err : split_dir_make(split);
+	err = err ? err : exporter_split(exporter_find("folded"), &input, split, &cnt);
+	if (err)
+		fail(split, err);
+	gather(split, write ? golden_path : path);
+	if (!write)
+		ok = matches(path, golden_path);
+	unlink(path);
+	if (rmdir(split) || rmdir(parent))
+		fail(parent, -errno);
+	return ok && cnt > 1;
+}
+
 /* A disk that is full at any point must be told. */
 static bool check_full_disk(struct profile *profile)
 {
@@ -250,6 +351,12 @@ int main(int argc, char **argv)
 	ok &= check(profile, EXPORTER_PER_PROCESS, argv[1], "process.folded", write);
 	ok &= check(profile, EXPORTER_PER_THREAD, argv[1], "thread.folded", write);
 	ok &= check(profile, EXPORTER_PER_NONE, argv[1], "none.folded", write);
+	ok &= check(profile, EXPORTER_PER_CONTAINER, argv[1], "container.folded", write);
+	ok &= check(profile, EXPORTER_PER_CGROUP, argv[1], "cgroup.folded", write);
+	ok &= check(profile, EXPORTER_PER_USER, argv[1], "user.folded", write);
+	ok &= check_split(profile, EXPORTER_PER_PROCESS, argv[1], "split-process.txt", write);
+	ok &= check_split(profile, EXPORTER_PER_THREAD, argv[1], "split-thread.txt", write);
+	ok &= check_split(profile, EXPORTER_PER_CONTAINER, argv[1], "split-container.txt", write);
 	ok &= check_full_disk(profile);
 	profile_free(profile);
 	/* The order in which samples came must not show. */

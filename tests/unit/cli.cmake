@@ -5,7 +5,7 @@ panopy_unit_test(cli_options_test
     SOURCES cli_options_test.c ${user}/options.c ${user}/options_table.c ${user}/options_value.c ${user}/options_help.c
     STAGES base)
 panopy_unit_test(cli_report_test
-    SOURCES cli_report_test.c ${user}/ps_table.c ${user}/doctor_report.c ${user}/progress.c ${user}/export/json_text.c
+    SOURCES cli_report_test.c ${user}/ps_table.c ${user}/doctor_report.c ${user}/progress.c ${user}/export/json_text.c ${user}/export/process_json.c
         ${user}/kernel/features.c ${user}/kernel/host_probes.c ${user}/kernel/bpf_probes.c ${user}/kernel/perf_probes.c
     STAGES base discover runtime
     LIBS panopy::json_c)

@@ -105,6 +105,29 @@ static void test_every_option(void **state)
 	options_release(&options);
 }
 
+static void test_split(void **state)
+{
+	struct options options;
+	struct line line;
+	char error[OPTIONS_ERROR_SZ];
+
+	/* The folder stands for the default file, and beside one that was asked for. */
+	assert_int_equal(parse(&options, &line, "record --split d --per container", error), 0);
+	assert_string_equal(options.split, "d");
+	assert_null(options.output);
+	assert_int_equal(options.per, OPTIONS_PER_CONTAINER);
+	options_release(&options);
+	assert_int_equal(parse(&options, &line, "record --split=d -o a --per=user", error), 0);
+	assert_string_equal(options.output, "a");
+	assert_int_equal(options.per, OPTIONS_PER_USER);
+	options_release(&options);
+	assert_int_equal(parse(&options, &line, "record --per cgroup", error), 0);
+	assert_int_equal(options.per, OPTIONS_PER_CGROUP);
+	assert_null(options.split);
+	assert_non_null(options.output);
+	options_release(&options);
+}
+
 static void test_command_after_dashes(void **state)
 {
 	char error[OPTIONS_ERROR_SZ];
@@ -197,7 +220,10 @@ static void test_errors(void **state)
 		{"record -o", "-o needs", "-o FILE"},
 		{"record -o -- ls", "-o needs", "-o FILE"},
 		{"record --output=", "--output needs a path", "give one"},
-		{"record --per cpu", "'cpu'", "process, thread or none"},
+		{"record --per cpu", "'cpu'", "process, thread, container, cgroup, user or none"},
+		{"record --split=", "--split needs a folder", "give its path"},
+		{"record --split -", "--split needs a folder", "give its path"},
+		{"record --split d --per none", "--split needs to know", "--per process, thread"},
 		{"record --color red", "'red'", "auto, always or never"},
 		{"record --strict=101", "'101'", "0 to 100"},
 		{"record --stats=0.05", "'0.05'", "0.1 seconds or more"},
@@ -343,15 +369,11 @@ static void test_percent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_every_option),
-		cmocka_unit_test(test_command_after_dashes),
-		cmocka_unit_test(test_stats),
-		cmocka_unit_test(test_help_wins),
-		cmocka_unit_test(test_errors),
-		cmocka_unit_test(test_too_many_pids),
-		cmocka_unit_test(test_rate),
-		cmocka_unit_test(test_duration),
+		cmocka_unit_test(test_defaults), cmocka_unit_test(test_every_option),
+		cmocka_unit_test(test_split),	 cmocka_unit_test(test_command_after_dashes),
+		cmocka_unit_test(test_stats),	 cmocka_unit_test(test_help_wins),
+		cmocka_unit_test(test_errors),	 cmocka_unit_test(test_too_many_pids),
+		cmocka_unit_test(test_rate),	 cmocka_unit_test(test_duration),
 		cmocka_unit_test(test_percent),
 	};
 

@@ -18,6 +18,21 @@
 #include "progress.h"
 #include "ps_table.h"
 
+#define HASH "3f2a9c0d5b7e41688a1c2d3e4f5061728394a5b6c7d8e9f00112233445566778"
+
+static const struct container UNNAMED = {.runtime = CONTAINER_RUNTIME_DOCKER, .id = HASH};
+static const struct container IN_POD = {
+	.runtime = CONTAINER_RUNTIME_CONTAINERD,
+	.id = HASH,
+	.name = "app",
+	.name_source = "containerd",
+	.pod_uid = "2f0e5f0c-1234-4b1c-9d1e-0a1b2c3d4e5f",
+	.pod_namespace = "a-rather-long-namespace",
+	.pod_name = "we\x1b-7f",
+};
+
+static char CGROUP[] = "/docker/" HASH;
+
 static struct process OWN = {
 	.pid = 1234, .ns_pid = 1234, .uid = 1000, .comm = "python3", .command = "python3 app.py"};
 static struct process BOXED = {
@@ -64,6 +79,7 @@ static void test_ps_piped(void **state)
 	text = print_rows(&listing, 0, false);
 	/* Columns widen with the longest path: compare the words, not the padding. */
 	assert_non_null(strstr(text, "  PID  NSPID  USER   VERSION  BUILD"));
+	assert_null(strstr(text, "CONTAINER"));
 	assert_non_null(strstr(text, " 1234         alice  3.13.1   GIL static"));
 	assert_non_null(strstr(text, "77777     12  root   3.14.0   free-threaded shared debug"));
 	assert_non_null(strstr(text, "/opt/a/rather/long/folder/name/lib/libpython3.14td.so.1.0  gunicorn "
@@ -153,6 +169,48 @@ static void test_ps_json(void **state)
 	assert_null(member(row, "version"));
 	assert_null(member(row, "shared"));
 	assert_false(json_object_get_boolean(member(row, "profilable")));
+	json_object_put(root);
+	free(text);
+}
+
+static void test_ps_containers(void **state)
+{
+	struct ps_row rows[3];
+	struct ps_listing listing = {.rows = rows, .cnt = 3};
+	struct process boxed = BOXED, in_pod = OWN;
+	struct json_object *root, *row;
+	char *text;
+
+	make_rows(rows);
+	boxed.container = &UNNAMED;
+	boxed.cgroup = CGROUP;
+	in_pod.container = &IN_POD;
+	rows[0].process = &in_pod;
+	rows[1].process = &boxed;
+	text = print_rows(&listing, 0, false);
+	assert_non_null(strstr(text, "  USER   CONTAINER "));
+	assert_non_null(strstr(text, " root   3f2a9c0d5b7e  "));
+	assert_non_null(strstr(text, " alice  a-rather-long-namespace/we\\x1b-7f/app  3.13.1"));
+	free(text);
+	/* On a terminal the end of a long name is worth more. */
+	text = print_rows(&listing, 200, false);
+	assert_non_null(strstr(text, " ...-long-namespace/we\\x1b-7f/app  "));
+	free(text);
+	text = print_rows(&listing, 0, true);
+	root = json_tokener_parse(text);
+	row = json_object_array_get_idx(member(root, "processes"), 1);
+	assert_string_equal(json_object_get_string(member(row, "cgroup")), CGROUP);
+	assert_string_equal(json_object_get_string(member(member(row, "container"), "id")), HASH);
+	assert_null(member(member(row, "container"), "name"));
+	assert_string_equal(json_object_get_string(member(member(row, "container"), "runtime")), "docker");
+	assert_null(member(row, "pod"));
+	row = json_object_array_get_idx(member(root, "processes"), 0);
+	assert_string_equal(json_object_get_string(member(member(row, "container"), "named_by")),
+			    "containerd");
+	assert_string_equal(json_object_get_string(member(member(row, "pod"), "name")), "we\\x1b-7f");
+	row = json_object_array_get_idx(member(root, "processes"), 2);
+	assert_null(member(row, "container"));
+	assert_null(member(row, "cgroup"));
 	json_object_put(root);
 	free(text);
 }
@@ -280,6 +338,7 @@ int main(void)
 		cmocka_unit_test(test_ps_fits_terminal),
 		cmocka_unit_test(test_ps_no_namespace_column),
 		cmocka_unit_test(test_ps_json),
+		cmocka_unit_test(test_ps_containers),
 		cmocka_unit_test(test_check_essential),
 		cmocka_unit_test(test_feature_table),
 		cmocka_unit_test(test_doctor),

@@ -112,6 +112,8 @@ static void fill_summary(struct fixture *fixture)
 		.own_peak_rss_bytes = 12345678,
 		.stop_reason = "duration",
 		.output_path = "out\x1b.folded",
+		.split_path = "parts",
+		.split_cnt = 2,
 		.format = "folded",
 		.argc = 5,
 		.argv = ARGV,
@@ -126,6 +128,16 @@ static void fill_summary(struct fixture *fixture)
 	summary->bpf_stats[BPF_STAT_SAMPLE_NS] = 250000;
 	summary->losses[SUMMARY_LOSS_RECORD_INVALID] = 1;
 }
+
+static const struct container WEB_CONTAINER = {
+	.runtime = CONTAINER_RUNTIME_CONTAINERD,
+	.id = "3f2a9c0d5b7e41688a1c2d3e4f5061728394a5b6c7d8e9f00112233445566778",
+	.name = "app",
+	.name_source = "containerd",
+	.pod_uid = "2f0e5f0c-1234-4b1c-9d1e-0a1b2c3d4e5f",
+	.pod_namespace = "sh\x1bop",
+	.pod_name = "web-7f",
+};
 
 static int set_up(void **state)
 {
@@ -145,6 +157,7 @@ static int set_up(void **state)
 	process->cpu_start_ns = CLOCK_NS_PER_S;
 	process->cpu_end_ns = 2 * CLOCK_NS_PER_S;
 	fixture->processes[0] = (struct summary_process){.process_id = process->id, .version = 0x030d01f0};
+	process->container = &WEB_CONTAINER;
 	assert_int_equal(process_table_add(fixture->table, 4001, &process), 0);
 	fixture->processes[1] = (struct summary_process){
 		.process_id = process->id, .version = 0x03060ff0, .refusal = PY_REFUSAL_VERSION_TOO_OLD};

@@ -73,6 +73,16 @@ static void give_to_sudo_user(int fd)
 		return;
 }
 
+void atomic_file_give_to_sudo_user(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	give_to_sudo_user(fd);
+	close(fd);
+}
+
 static int open_temp(struct atomic_file *file)
 {
 	for (int i = 0; i < TRIES; i++) {

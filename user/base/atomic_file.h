@@ -27,6 +27,9 @@ int atomic_file_commit(struct atomic_file *file);
 /* Gives up: removes the temporary file. NULL is fine. */
 void atomic_file_discard(struct atomic_file *file);
 
+/* What atomic_file_open() does for files, for a folder that was just made. */
+void atomic_file_give_to_sudo_user(const char *path);
+
 /* For a signal handler that ends the process: removes the temporary file opened last, if it is still there. */
 void atomic_file_abort(void);
 

@@ -165,3 +165,18 @@ const struct container *container_table_find(struct container_table *table, cons
 	free(group);
 	return NULL;
 }
+
+void container_format_label(char *buf, size_t buf_sz, const struct container *container)
+{
+	const char *outer = container->outermost ? container->outermost : "";
+	int outer_sz = (int)container_short_id_len(outer), id_sz = (int)container_short_id_len(container->id);
+
+	if (container->name && container->pod_name)
+		snprintf(buf, buf_sz, "%.*s%s%s/%s/%s", outer_sz, outer, *outer ? "/" : "",
+			 container->pod_namespace ? container->pod_namespace : "?", container->pod_name,
+			 container->name);
+	else
+		snprintf(buf, buf_sz, "%.*s%s%.*s", outer_sz, outer, *outer ? "/" : "",
+			 container->name ? CONTAINER_ID_SZ : id_sz,
+			 container->name ? container->name : container->id);
+}

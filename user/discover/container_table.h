@@ -34,4 +34,8 @@ void container_table_free(struct container_table *table);
 /* NULL: in no container; also without memory, or past the maximum. */
 const struct container *container_table_find(struct container_table *table, const struct container_id *id);
 
+/* What people know it by: its name, `namespace/pod/name` in Kubernetes, else its id, cut where it is a hash; of a
+ * nested one with the short id of the outermost and a slash in front. Any bytes; always terminated. */
+void container_format_label(char *buf, size_t buf_sz, const struct container *container);
+
 #endif

@@ -32,3 +32,19 @@ int exporter_write(const struct exporter_ops *ops, const struct exporter_input *
 	}
 	return atomic_file_commit(file);
 }
+
+int exporter_split(const struct exporter_ops *ops, const struct exporter_input *input, const char *path,
+		   size_t *ret_cnt)
+{
+	struct split_dir *dir;
+	int err = split_dir_new(&dir, path, ops->suffix);
+
+	if (err)
+		return err;
+	err = ops->split(input, dir);
+	if (!err)
+		err = split_dir_finish(dir);
+	*ret_cnt = split_dir_count(dir);
+	split_dir_free(dir);
+	return err;
+}

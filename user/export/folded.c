@@ -14,6 +14,7 @@
 #include "base/hash.h"
 #include "base/id_map.h"
 #include "export/escape.h"
+#include "export/root_label.h"
 #include "export/sample_text.h"
 
 enum {
@@ -32,6 +33,7 @@ struct line {
 
 struct folded {
 	const struct exporter_input *input;
+	struct root_labels *labels; /* NULL where processes and threads stand at the root */
 	struct string_table *texts;
 	u32 *frame_texts; /* frame id -> text id, NO_TEXT until it is rendered */
 	struct byte_buf scratch;
@@ -69,6 +71,16 @@ static int intern_root(struct folded *folded, const char *prefix, const char *na
 		err = byte_buf_add_number(buf, number);
 	if (!err)
 		err = byte_buf_add_char(buf, ')');
+	return err ? err : intern_scratch(folded, ret_id);
+}
+
+static int intern_label(struct folded *folded, u32 process_id, u32 *ret_id)
+{
+	const char *label = root_labels_at(folded->labels, process_id);
+	int err;
+
+	byte_buf_clear(&folded->scratch);
+	err = escape_add(&folded->scratch, label, strlen(label));
 	return err ? err : intern_scratch(folded, ret_id);
 }
 
@@ -149,7 +161,9 @@ static int root_texts(struct folded *folded, const struct profile_stack *stack, 
 	const struct process *process = process_table_at(folded->input->processes, stack->process_id);
 	int err = 0;
 
-	if (per != EXPORTER_PER_NONE)
+	if (folded->labels)
+		err = intern_label(folded, stack->process_id, &ids[(*cnt)++]);
+	else if (per != EXPORTER_PER_NONE)
 		err = intern_root(folded, "", process ? process->comm : "?", process ? (u64)process->pid : 0,
 				  &ids[(*cnt)++]);
 	if (!err && per == EXPORTER_PER_THREAD)
@@ -299,9 +313,24 @@ static int write_line(struct folded *folded, const struct line *line, struct ato
 	return err ? err : atomic_file_write(file, buf->data, buf->sz);
 }
 
+static int labels_for(struct folded *folded, const struct exporter_input *input)
+{
+	switch (input->per) {
+	case EXPORTER_PER_CONTAINER:
+		return root_labels_new(&folded->labels, input->processes, ROOT_LABEL_CONTAINER);
+	case EXPORTER_PER_CGROUP:
+		return root_labels_new(&folded->labels, input->processes, ROOT_LABEL_CGROUP);
+	case EXPORTER_PER_USER:
+		return root_labels_new(&folded->labels, input->processes, ROOT_LABEL_USER);
+	default:
+		return 0;
+	}
+}
+
 static int folded_init(struct folded *folded, const struct exporter_input *input)
 {
 	size_t frame_cnt = frame_table_count(profile_frames(input->profile));
+	int err;
 
 	*folded = (struct folded){.input = input, .seed = hash_seed()};
 	byte_buf_init(&folded->scratch, MAX_TEXT_SZ);
@@ -310,11 +339,13 @@ static int folded_init(struct folded *folded, const struct exporter_input *input
 	if (!folded->frame_texts)
 		return -ENOMEM;
 	memset(folded->frame_texts, 0xff, frame_cnt * sizeof(*folded->frame_texts));
-	return string_table_new(&folded->texts, MAX_TEXTS_BYTES);
+	err = labels_for(folded, input);
+	return err ? err : string_table_new(&folded->texts, MAX_TEXTS_BYTES);
 }
 
 static void folded_release(struct folded *folded)
 {
+	root_labels_free(folded->labels);
 	string_table_free(folded->texts);
 	byte_buf_release(&folded->scratch);
 	id_map_release(&folded->line_ids);
@@ -323,17 +354,79 @@ static void folded_release(struct folded *folded)
 	free(folded->lines);
 }
 
+/* Every line, in the order of the file. */
+static int collect_lines(struct folded *folded)
+{
+	int err = profile_for_each_stack(folded->input->profile, on_stack, folded);
+
+	if (!err && folded->line_cnt)
+		qsort_r(folded->lines, folded->line_cnt, sizeof(*folded->lines), compare_lines, folded);
+	return err;
+}
+
 static int write_folded(const struct exporter_input *input, struct atomic_file *file)
 {
 	struct folded folded;
 	int err = folded_init(&folded, input);
 
 	if (!err)
-		err = profile_for_each_stack(input->profile, on_stack, &folded);
-	if (!err && folded.line_cnt)
-		qsort_r(folded.lines, folded.line_cnt, sizeof(*folded.lines), compare_lines, &folded);
+		err = collect_lines(&folded);
 	for (size_t i = 0; i < folded.line_cnt && !err; i++)
 		err = write_line(&folded, &folded.lines[i], file);
+	folded_release(&folded);
+	return err;
+}
+
+/* How many texts at a line's root name its part. */
+static u32 part_depth(const struct folded *folded)
+{
+	return folded->input->per == EXPORTER_PER_THREAD ? 2 : 1;
+}
+
+static bool is_same_part(const struct folded *folded, const struct line *a, const struct line *b)
+{
+	return memcmp(folded->ids + a->start, folded->ids + b->start,
+		      part_depth(folded) * sizeof(*folded->ids)) == 0;
+}
+
+static int next_part(struct folded *folded, const struct line *line, struct split_dir *dir,
+		     struct atomic_file **ret_file)
+{
+	struct byte_buf *buf = &folded->scratch;
+	int err = 0;
+
+	byte_buf_clear(buf);
+	for (u32 i = 0; i < part_depth(folded) && !err; i++) {
+		size_t sz;
+		const char *text = string_table_at(folded->texts, folded->ids[line->start + i], &sz);
+
+		if (i)
+			err = byte_buf_add_char(buf, ' ');
+		if (!err)
+			err = byte_buf_add(buf, text, sz);
+	}
+	return err ? err : split_dir_next(dir, buf->data, buf->sz, ret_file);
+}
+
+/* Lines are sorted by their texts, so those of one part lie together. */
+static int split_folded(const struct exporter_input *input, struct split_dir *dir)
+{
+	struct atomic_file *file = NULL;
+	const struct line *last = NULL;
+	struct folded folded;
+	int err = folded_init(&folded, input);
+
+	if (!err)
+		err = collect_lines(&folded);
+	for (size_t i = 0; i < folded.line_cnt && !err; i++) {
+		const struct line *line = &folded.lines[i];
+
+		if (!last || !is_same_part(&folded, last, line))
+			err = next_part(&folded, line, dir, &file);
+		if (!err)
+			err = write_line(&folded, line, file);
+		last = line;
+	}
 	folded_release(&folded);
 	return err;
 }
@@ -342,4 +435,5 @@ const struct exporter_ops folded_exporter = {
 	.name = "folded",
 	.suffix = "folded",
 	.write = write_folded,
+	.split = split_folded,
 };

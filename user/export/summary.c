@@ -308,4 +308,8 @@ void summary_print(FILE *out, const struct summary *summary, bool color)
 			"\nwrote %s: open it with speedscope (https://www.speedscope.app), or "
 			"flamegraph.pl FILE > FILE.svg\n",
 			printable_text(path, sizeof(path), summary->output_path));
+	if (summary->split_path)
+		fprintf(out, "\nwrote %zu file%s to the folder %s\n", summary->split_cnt,
+			summary->split_cnt == 1 ? "" : "s",
+			printable_text(path, sizeof(path), summary->split_path));
 }

@@ -69,6 +69,8 @@ struct summary {
 
 	const char *stop_reason; /* "duration", "interrupted", "targets ended", "command ended" */
 	const char *output_path; /* NULL: nothing was written; "-" for stdout */
+	const char *split_path;	 /* the folder of --split; NULL: nothing was written */
+	size_t split_cnt;	 /* files in it */
 	const char *format;	 /* "folded" */
 	int argc;		 /* panopy's command line */
 	char *const *argv;

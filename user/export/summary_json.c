@@ -14,6 +14,7 @@
 #include "base/printable.h"
 #include "base/python_version.h"
 #include "export/json_text.h"
+#include "export/process_json.h"
 #include "export/sample_text.h"
 #include "export/stats_table.h"
 
@@ -77,6 +78,8 @@ static void add_recording(struct json_object *root, const struct summary *summar
 	add_u64(root, "startup_ns", summary->startup_ns);
 	add_text(root, "stop_reason", summary->stop_reason);
 	add_text(root, "output", summary->output_path);
+	add_text(root, "split", summary->split_path);
+	add_u64(root, "split_files", summary->split_cnt);
 	add_text(root, "format", summary->format);
 }
 
@@ -235,6 +238,7 @@ static void add_process(struct json_object *processes, const struct summary *sum
 	json_object_object_add(object, "pid", json_object_new_int64(process->pid));
 	json_object_object_add(object, "namespace_pid",
 			       process->ns_pid ? json_object_new_int64(process->ns_pid) : NULL);
+	process_json_add(object, process, process_table_user_name(summary->processes_table, process->uid));
 	add_text(object, "comm", process->comm);
 	/* Escaped by the process table already. */
 	json_object_object_add(object, "command",
