@@ -10,6 +10,7 @@
 #include "emit.bpf.h"
 #include "kernel_compat.bpf.h"
 #include "maps.bpf.h"
+#include "selection.bpf.h"
 #include "sent_stacks.bpf.h"
 #include "stack_take.bpf.h"
 #include "tick.bpf.h"
@@ -137,6 +138,10 @@ static __always_inline int on_tick(struct bpf_perf_event_data *ctx, u64 pid_tgid
 	config = bpf_map_lookup_elem(&processes, &tgid);
 	if (!config || config->state != PROCESS_CONFIG_READY)
 		return BPF_STAT_TICKS_OTHER;
+	if (!selection_admits()) {
+		__sync_fetch_and_add(&config->outside_ticks, 1 + missed);
+		return BPF_STAT_TICKS_OUTSIDE;
+	}
 	s = scratch_get(bpf_get_smp_processor_id());
 	if (!s)
 		return BPF_STAT_TICKS_OTHER;

@@ -34,6 +34,34 @@ _panopy()
         mapfile -t COMPREPLY < <(compgen -W "$(cd /proc && echo [0-9]*)" -- "$cur")
         return
         ;;
+    --cgroup)
+        COMPREPLY=()
+        return
+        ;;
+    --unit)
+        COMPREPLY=()
+        return
+        ;;
+    -u | --user)
+        COMPREPLY=()
+        return
+        ;;
+    --name)
+        COMPREPLY=()
+        return
+        ;;
+    --exe)
+        COMPREPLY=()
+        return
+        ;;
+    --python)
+        COMPREPLY=()
+        return
+        ;;
+    --exclude)
+        COMPREPLY=()
+        return
+        ;;
     -d | --duration)
         COMPREPLY=()
         return
@@ -72,8 +100,8 @@ _panopy()
     esac
 
     case $command in
-    record) mapfile -t COMPREPLY < <(compgen -W "--pid --duration --rate --output --per --split --full-paths --no-lines --no-subprocesses --summary --strict --kernel-frames --stats --quiet --verbose --color --help" -- "$cur") ;;
-    ps) mapfile -t COMPREPLY < <(compgen -W "--json --quiet --verbose --color --help" -- "$cur") ;;
+    record) mapfile -t COMPREPLY < <(compgen -W "--pid --cgroup --unit --user --name --exe --python --exclude --wait --subprocesses --duration --rate --output --per --split --full-paths --no-lines --no-subprocesses --summary --strict --kernel-frames --stats --quiet --verbose --color --help" -- "$cur") ;;
+    ps) mapfile -t COMPREPLY < <(compgen -W "--pid --cgroup --unit --user --name --exe --python --exclude --subprocesses --no-subprocesses --json --quiet --verbose --color --help" -- "$cur") ;;
     doctor) mapfile -t COMPREPLY < <(compgen -W "--json --quiet --verbose --color --help" -- "$cur") ;;
     *) mapfile -t COMPREPLY < <(compgen -W "record ps doctor --help --version --bash-completion" -- "$cur") ;;
     esac

@@ -15,6 +15,7 @@
 	X(BPF_STAT_TICKS_NOT_DELIVERED_IDLE, "ticks_not_delivered_idle",                                     \
 	  "ticks that were due and never came, next to an idle CPU's")                                       \
 	X(BPF_STAT_TICKS_OTHER, "ticks_other", "ticks in processes that are not profiled")                   \
+	X(BPF_STAT_TICKS_OUTSIDE, "ticks_outside", "ticks in Python processes outside of the selection")     \
 	X(BPF_STAT_SAMPLES, "samples", "samples sent")                                                       \
 	X(BPF_STAT_SAMPLES_DROPPED, "samples_dropped", "samples lost because the ring buffer was full")      \
 	X(BPF_STAT_REPEATS, "repeats", "of them referring to a stack sent before")                           \

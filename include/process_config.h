@@ -2,8 +2,8 @@
 /* What the kernel knows of one process: the value of the `processes` map, keyed by tgid.
  *
  * Written by user space (publish, forget) and by the process-context hooks (fork copies the parent's
- * entry for the child, exec voids it, exit removes it). The sampler only looks it up; the one thing
- * it writes, in place, is `mm`.
+ * entry for the child, exec voids it, exit removes it). The sampler only looks it up; what it
+ * writes, in place, is `mm` and `outside_ticks`.
  */
 #ifndef PANOPY_PROCESS_CONFIG_H
 #define PANOPY_PROCESS_CONFIG_H
@@ -37,8 +37,10 @@ struct process_config {
 	u32 flags; /* enum process_config_flag */
 	struct py_layout layout;
 	u32 reserved;
+	/* Ticks of its threads while the selection by cgroup and user did not hold them. */
+	u64 outside_ticks;
 };
 
-SHARED_ASSERT_SIZE(struct process_config, 152);
+SHARED_ASSERT_SIZE(struct process_config, 160);
 
 #endif

@@ -16,14 +16,15 @@ struct process_event {
 	u64 time_ns; /* CLOCK_MONOTONIC */
 	u64 epoch;   /* the new epoch (fork, exec) or the one that ends (exit); 0 when not followed */
 	u64 start_boottime_ns;
-	u64 cpu_ns; /* exit: CPU time of the whole process; else 0 */
-	u32 kind;   /* enum process_event_kind */
+	u64 cpu_ns;	   /* exit: CPU time of the whole process; else 0 */
+	u64 outside_ticks; /* exec, exit: as in the process_config of the image that ends; else 0 */
+	u32 kind;	   /* enum process_event_kind */
 	u32 tgid;
 	u32 parent_tgid;
 	u32 followed; /* 1 when the `processes` map holds an entry for it after the event */
 	char comm[LIMIT_COMM_SZ];
 };
 
-SHARED_ASSERT_SIZE(struct process_event, 64);
+SHARED_ASSERT_SIZE(struct process_event, 72);
 
 #endif

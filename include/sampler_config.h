@@ -5,6 +5,7 @@
 #ifndef PANOPY_SAMPLER_CONFIG_H
 #define PANOPY_SAMPLER_CONFIG_H
 
+#include "selection_config.h"
 #include "shared_limits.h"
 #include "shared_types.h"
 
@@ -27,6 +28,7 @@ struct sampler_config {
 	u32 task_work;
 	/* Scratches for that, behind those of the CPUs. */
 	u32 resume_scratch_cnt;
+	struct selection_config selection;
 };
 
 enum sampler_task_work {
@@ -35,6 +37,6 @@ enum sampler_task_work {
 	SAMPLER_TASK_WORK_PLAIN = 2, /* bpf_task_work_schedule_resume (Linux 7.0) */
 };
 
-SHARED_ASSERT_SIZE(struct sampler_config, 40);
+SHARED_ASSERT_SIZE(struct sampler_config, 192);
 
 #endif

@@ -10,17 +10,26 @@
 
 #include "base/log.h"
 #include "discover/proc_scan.h"
+#include "discover/proc_tree.h"
 #include "discover/process_table.h"
 #include "exit_codes.h"
 #include "options.h"
 #include "ps_table.h"
 #include "runtime/runtime_detect.h"
+#include "selection.h"
 
 enum {
 	MAX_PROCESSES = 4 << 20, /* the kernel's own limit of pids (PID_MAX_LIMIT) */
 };
 
+enum {
+	MESSAGE_SZ = 512,
+};
+
 struct scan {
+	const struct options *options;
+	pid_t *pids; /* those of --pid and their descendants */
+	size_t pid_cnt;
 	struct process_table *table;
 	struct runtime_detector *detector;
 	struct ps_row *rows;
@@ -76,6 +85,49 @@ static int add_row(struct scan *scan, const struct process *process, const struc
 	return 0;
 }
 
+static void on_descendant(void *ctx, pid_t pid)
+{
+	struct scan *scan = ctx;
+	pid_t *grown = reallocarray(scan->pids, scan->pid_cnt + 1, sizeof(*grown));
+
+	if (!grown)
+		return;
+	scan->pids = grown;
+	scan->pids[scan->pid_cnt++] = pid;
+}
+
+/* The processes of --pid, and those below them. */
+static int read_pids(struct scan *scan)
+{
+	const struct options *options = scan->options;
+
+	for (size_t i = 0; i < options->pid_cnt; i++)
+		on_descendant(scan, options->pids[i]);
+	if (!options->pid_cnt || !options->subprocesses)
+		return 0;
+	return proc_tree_descendants(options->pids, options->pid_cnt, on_descendant, scan);
+}
+
+static bool is_among_pids(const struct scan *scan, pid_t pid)
+{
+	for (size_t i = 0; i < scan->pid_cnt; i++) {
+		if (scan->pids[i] == pid)
+			return true;
+	}
+	return !scan->options->pid_cnt;
+}
+
+/* One that cannot be looked into has no version. */
+static bool is_selected(const struct scan *scan, const struct process *process,
+			const struct py_runtime *runtime)
+{
+	static const struct py_runtime UNKNOWN;
+	struct selection *selection = scan->options->selection;
+
+	return selection_judge(selection, process, runtime ? runtime : &UNKNOWN) != SELECTION_REFUSED &&
+	       selection_holds(selection, process);
+}
+
 static int on_pid(void *ctx, pid_t pid)
 {
 	struct scan *scan = ctx;
@@ -83,15 +135,18 @@ static int on_pid(void *ctx, pid_t pid)
 	struct process *process;
 	int err;
 
+	if (!is_among_pids(scan, pid))
+		return 0;
 	err = process_table_add(scan->table, pid, &process);
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	err = runtime_detect(scan->detector, pid, &runtime);
 	if (err == 0)
-		return add_row(scan, process, &runtime);
+		return is_selected(scan, process, &runtime) ? add_row(scan, process, &runtime) : 0;
 	if (err == -ENOMEM)
 		return err;
-	if ((err != -EACCES && err != -EPERM) || is_kernel_thread(process))
+	if ((err != -EACCES && err != -EPERM) || is_kernel_thread(process) ||
+	    !is_selected(scan, process, NULL))
 		return 0;
 	if (is_named_python(process))
 		return add_row(scan, process, NULL);
@@ -124,10 +179,16 @@ static void print_listing(const struct scan *scan, const struct options *options
 
 int command_ps(const struct options *options)
 {
-	struct scan scan = {0};
+	struct scan scan = {.options = options};
+	char message[MESSAGE_SZ];
 	int err;
 
-	err = process_table_new(&scan.table, MAX_PROCESSES);
+	if (selection_resolve(options->selection, false, message, sizeof(message))) {
+		log_error(LOG_TOPIC_MAIN, "%s", message);
+		return EXIT_CODE_FAILURE;
+	}
+	err = read_pids(&scan);
+	err = err ?: process_table_new(&scan.table, MAX_PROCESSES);
 	if (!err)
 		err = runtime_detector_new(&scan.detector);
 	if (!err)
@@ -137,6 +198,7 @@ int command_ps(const struct options *options)
 	else
 		log_error(LOG_TOPIC_MAIN, "the processes in /proc could not be listed: %s", strerror(-err));
 	free(scan.rows);
+	free(scan.pids);
 	runtime_detector_free(scan.detector);
 	process_table_free(scan.table);
 	return err ? EXIT_CODE_FAILURE : EXIT_CODE_OK;

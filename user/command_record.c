@@ -22,6 +22,7 @@
 #include "export/summary_json.h"
 #include "launch.h"
 #include "options.h"
+#include "selection.h"
 #include "session.h"
 
 enum {
@@ -228,8 +229,9 @@ static int verdict(const struct options *options, const struct summary *summary)
 	}
 	if (!has_process(summary, PY_REFUSAL_NONE)) {
 		log_error(LOG_TOPIC_MAIN,
-			  "no Python process that can be profiled was seen (`panopy ps` lists "
-			  "those there are and why)");
+			  "no Python process that can be profiled was seen%s (`panopy ps` lists "
+			  "those there are and why)",
+			  selection_is_empty(options->selection) ? "" : " in the selection");
 		return EXIT_CODE_NO_PYTHON;
 	}
 	if (options->strict && bad > options->strict_percent) {
@@ -295,6 +297,10 @@ int command_record(struct options *options)
 
 	if (output_check(options->output) || output_check(options->summary) || split_check(options->split))
 		return EXIT_CODE_FAILURE;
+	if (selection_resolve(options->selection, options->wait, message, sizeof(message))) {
+		log_error(LOG_TOPIC_MAIN, "%s", message);
+		return EXIT_CODE_FAILURE;
+	}
 	signals_block();
 	if (options->argv) {
 		err = launch_command(options->argv, &config.child, &config.child_go_fd);

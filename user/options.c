@@ -11,7 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/edit_distance.h"
 #include "options_table.h"
+#include "selection.h"
 
 #define FAIL(error, ...) (snprintf(error, OPTIONS_ERROR_SZ, __VA_ARGS__), -EINVAL)
 
@@ -41,39 +43,6 @@ static const char *help_command(const struct parser *parser, char *buf, size_t s
 	snprintf(buf, sz, "panopy%s%s --help", parser->command ? " " : "",
 		 parser->command ? parser->command : "");
 	return buf;
-}
-
-static size_t min3(size_t a, size_t b, size_t c)
-{
-	size_t ab = a < b ? a : b;
-
-	return ab < c ? ab : c;
-}
-
-/* Levenshtein distance, for "did you mean"; long words count as far away. */
-static size_t edit_distance(const char *a, const char *b)
-{
-	enum { MAX = 32 };
-	size_t a_sz = strlen(a);
-	size_t b_sz = strlen(b);
-	size_t row[MAX + 1];
-
-	if (a_sz > MAX || b_sz > MAX)
-		return MAX;
-	for (size_t j = 0; j <= b_sz; j++)
-		row[j] = j;
-	for (size_t i = 1; i <= a_sz; i++) {
-		size_t diagonal = row[0];
-
-		row[0] = i;
-		for (size_t j = 1; j <= b_sz; j++) {
-			size_t above = row[j];
-
-			row[j] = min3(row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-			diagonal = above;
-		}
-	}
-	return row[b_sz];
 }
 
 /* A spelling this far off is no longer taken for the same word. */
@@ -246,8 +215,12 @@ static int validate(const struct options *options, char *error)
 	if (options->quiet && options->stats)
 		return FAIL(error, "-q and --stats contradict each other: drop one (--summary has the "
 				   "statistics in any case)");
+	if (options->command == OPTIONS_COMMAND_PS && !options->subprocesses && !options->pid_cnt)
+		return FAIL(error, "--no-subprocesses needs --pid: without it every process is listed");
 	if (options->command != OPTIONS_COMMAND_RECORD)
 		return 0;
+	if (options->wait && !selection_has_cgroups(options->selection))
+		return FAIL(error, "--wait needs --cgroup or --unit: name what to wait for");
 	if (options->pid_cnt && options->argv)
 		return FAIL(error, "--pid and a command cannot go together: drop one, or leave out both to "
 				   "profile every process");
@@ -322,6 +295,7 @@ int options_parse(struct options *ret_options, int argc, char **argv, char ret_e
 void options_release(struct options *options)
 {
 	free(options->pids);
+	selection_free(options->selection);
 	free(options->output);
 	free(options->split);
 	free(options->summary);

@@ -40,11 +40,13 @@ enum {
 	OPTIONS_MAX_PIDS = 4096,
 };
 
+struct selection;
+
 struct options {
 	enum options_command command;
 	enum options_command help_of; /* HELP: RECORD, PS, DOCTOR, or HELP for the whole */
 
-	/* record */
+	/* record, ps */
 	pid_t *pids; /* unique, in the order given; pid_cnt 0: every Python process */
 	size_t pid_cnt;
 	char **argv;	 /* `-- command args`, NULL-terminated; NULL when not given. Not owned. */
@@ -56,9 +58,11 @@ struct options {
 	bool output_is_default;
 	enum options_per per;
 	bool full_paths;
-	bool lines;	   /* --no-lines turns it off */
-	bool subprocesses; /* --no-subprocesses turns it off */
-	char *summary;	   /* path, "-" for stdout, or NULL */
+	bool lines;		     /* --no-lines turns it off */
+	bool subprocesses;	     /* --no-subprocesses turns it off */
+	struct selection *selection; /* what else was asked for; NULL: nothing. Owned */
+	bool wait;		     /* for a cgroup of it to appear */
+	char *summary;		     /* path, "-" for stdout, or NULL */
 	bool strict;
 	double strict_percent; /* 0 to 100; bad samples up to this share are allowed */
 	u32 kernel_frames;     /* of one stack, read in the interrupt; 0: as many as there is room for */

@@ -64,7 +64,9 @@ static void print_examples(FILE *out)
 	fprintf(out, "\nExamples:\n"
 		     "  sudo panopy record -d 10 -o host.folded    every Python process, ten seconds\n"
 		     "  sudo panopy record -p 1234,1300            two processes and their children\n"
-		     "  sudo panopy record -- python3 app.py       a program from its start\n");
+		     "  sudo panopy record -- python3 app.py       a program from its start\n"
+		     "  sudo panopy record --unit foo.service --name worker\n"
+		     "                                             one service's workers\n");
 }
 
 static void print_top(FILE *out)

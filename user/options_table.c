@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "options_value.h"
+#include "selection.h"
 #include "shared_limits.h"
 
 /* The loop that prints them comes round this often. */
@@ -175,6 +177,37 @@ static int apply_stats(struct options *options, const char *given, const char *v
 	return 0;
 }
 
+static int apply_selection(struct options *options, const char *given, const char *value, char *error,
+			   int kind)
+{
+	char why[OPTIONS_ERROR_SZ / 2], shown[128];
+	int err = options->selection ? 0 : selection_new(&options->selection);
+
+	if (err)
+		return err;
+	if (kind < SELECTION_KIND_COUNT)
+		err = selection_add(options->selection, kind, false, value, why, sizeof(why));
+	else
+		err = selection_exclude(options->selection, value, why, sizeof(why));
+	if (err == -EINVAL)
+		return FAIL(error, "%s: '%s' %s", given, printable_text(shown, sizeof(shown), value), why);
+	return err;
+}
+
+#define DEFINE_APPLY_SELECTION(name, kind)                                                                   \
+	static int apply_##name(struct options *options, const char *given, const char *value, char *error)  \
+	{                                                                                                    \
+		return apply_selection(options, given, value, error, kind);                                  \
+	}
+
+DEFINE_APPLY_SELECTION(cgroup, SELECTION_CGROUP)
+DEFINE_APPLY_SELECTION(unit, SELECTION_UNIT)
+DEFINE_APPLY_SELECTION(user, SELECTION_USER)
+DEFINE_APPLY_SELECTION(name, SELECTION_NAME)
+DEFINE_APPLY_SELECTION(exe, SELECTION_EXE)
+DEFINE_APPLY_SELECTION(python, SELECTION_PYTHON)
+DEFINE_APPLY_SELECTION(exclude, SELECTION_KIND_COUNT)
+
 #define DEFINE_APPLY(name, statement)                                                                        \
 	static int apply_##name(struct options *options, const char *given, const char *value, char *error)  \
 	{                                                                                                    \
@@ -186,6 +219,8 @@ static int apply_stats(struct options *options, const char *given, const char *v
 DEFINE_APPLY(full_paths, options->full_paths = true)
 DEFINE_APPLY(no_lines, options->lines = false)
 DEFINE_APPLY(no_subprocesses, options->subprocesses = false)
+DEFINE_APPLY(subprocesses, options->subprocesses = true)
+DEFINE_APPLY(wait, options->wait = true)
 DEFINE_APPLY(json, options->json = true)
 DEFINE_APPLY(quiet, options->quiet = true)
 DEFINE_APPLY(verbose, options->verbosity++)
@@ -219,8 +254,31 @@ const struct command_spec COMMAND_TABLE[] = {
 };
 
 const struct option_spec OPTION_TABLE[] = {
-	{"pid", 'p', OPTION_CMDS_RECORD, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_PID, "PID[,PID]...",
-	 "profile only these processes and their children; may be repeated", apply_pid},
+	{"pid", 'p', OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_PID, "PID[,PID]...",
+	 "only these processes and their children; may be repeated", apply_pid},
+	{"cgroup", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "PATH|ID",
+	 "only processes in this cgroup or below: its path from the hierarchy's root or in the file system, "
+	 "or "
+	 "its id; may be repeated, as all that select",
+	 apply_cgroup},
+	{"unit", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "NAME",
+	 "only processes of this systemd unit, as in foo.service", apply_unit},
+	{"user", 'u', OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "NAME|UID",
+	 "only processes of this user", apply_user},
+	{"name", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "REGEX",
+	 "only processes whose name, script or module the extended regular expression is found in",
+	 apply_name},
+	{"exe", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "GLOB",
+	 "only processes whose executable fits, by its path or, without a slash, its last name", apply_exe},
+	{"python", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "VERSION",
+	 "only Pythons of this version: 3.12, 3.12+ or 3.11-3.13", apply_python},
+	{"exclude", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "KIND=VALUE",
+	 "leave out what any of the former options, without its dashes, would select: --exclude user=root",
+	 apply_exclude},
+	{"wait", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_NONE, OPTION_COMPLETION_NONE, NULL,
+	 "wait for a --cgroup or --unit that is not there yet", apply_wait},
+	{"subprocesses", 's', OPTION_CMDS_SELECT, OPTION_ARGUMENT_NONE, OPTION_COMPLETION_NONE, NULL,
+	 "with --pid or a COMMAND: children, too (the default)", apply_subprocesses},
 	{"duration", 'd', OPTION_CMDS_RECORD, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "TIME",
 	 "stop after TIME: seconds, or with a unit as in 500ms, 10s, 2m, 1h (default: until Ctrl-C)",
 	 apply_duration},
@@ -244,7 +302,7 @@ const struct option_spec OPTION_TABLE[] = {
 	 "show whole file names instead of the part below the package's root", apply_full_paths},
 	{"no-lines", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_NONE, OPTION_COMPLETION_NONE, NULL,
 	 "leave line numbers out, so that a function is one frame", apply_no_lines},
-	{"no-subprocesses", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_NONE, OPTION_COMPLETION_NONE, NULL,
+	{"no-subprocesses", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_NONE, OPTION_COMPLETION_NONE, NULL,
 	 "with --pid or a COMMAND: leave children out", apply_no_subprocesses},
 	{"summary", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_FILE, "FILE",
 	 "write the final summary as JSON to FILE, - for standard output", apply_summary},

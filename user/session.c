@@ -20,6 +20,8 @@
 enum {
 	/* Samples wait at most this long for their batch. */
 	LOOP_INTERVAL_MS = 100,
+	/* While a process is in the middle of an exec. */
+	UNDECIDED_INTERVAL_MS = 5,
 	LOOP_EVENTS = 4,
 	/* What was read of the stack of a thread that has not returned to user mode by then serves. */
 	AWAIT_S = 10,
@@ -101,13 +103,14 @@ static void every_second(struct session *session, u64 now)
 static int loop_timeout(const struct session *session, u64 now)
 {
 	u64 duration = session->options->duration_ns;
+	int interval = session->undecided ? UNDECIDED_INTERVAL_MS : LOOP_INTERVAL_MS;
 	u64 left;
 
 	if (!duration)
-		return LOOP_INTERVAL_MS;
+		return interval;
 	left = session->started_ns + duration > now ? session->started_ns + duration - now : 0;
 	left = left / CLOCK_NS_PER_MS + 1;
-	return left < LOOP_INTERVAL_MS ? (int)left : LOOP_INTERVAL_MS;
+	return left < (u64)interval ? (int)left : interval;
 }
 
 static void check_ends(struct session *session, u64 now)
@@ -134,6 +137,8 @@ enum session_stop session_run(struct session *session)
 		now = clock_monotonic_ns();
 		drain(session, now);
 		target_table_expire(session->targets, now);
+		session->undecided = target_table_retry(session->targets, now);
+		session_refresh_selection(session, now);
 		every_second(session, now);
 		session_print_stats(session, now);
 		check_ends(session, now);

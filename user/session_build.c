@@ -50,7 +50,10 @@ static int open_kernel(struct session *session, const struct failure *failure)
 	struct perf_timers_config timers_config = {.period_ns = session->options->period_ns};
 	size_t cnt, wanted, sz;
 	const int *rings;
-	int err = bpf_loader_open(&session->loader, &loader_config);
+	int err;
+
+	selection_configure(session->options->selection, &loader_config.selection);
+	err = bpf_loader_open(&session->loader, &loader_config);
 
 	if (err == -EMFILE)
 		return fail(failure, EXIT_CODE_FAILURE, err,
@@ -63,6 +66,11 @@ static int open_kernel(struct session *session, const struct failure *failure)
 			failure, EXIT_CODE_KERNEL, err,
 			"the kernel did not take the BPF programs (`panopy doctor` says what is missing)");
 	log_debug(LOG_TOPIC_KERNEL, "sampler: %s", bpf_loader_variant(session->loader));
+	err = session_publish_selection(session);
+	if (err)
+		return fail(failure, EXIT_CODE_FAILURE, err, "the cgroups cannot be handed to the kernel");
+	if (session->options->wait && !session->child)
+		session_await_selection(session);
 	sz = bpf_loader_ring_sz(session->loader, &wanted);
 	if (sz < wanted)
 		log_warning(LOG_TOPIC_KERNEL,
@@ -100,6 +108,7 @@ static int open_user(struct session *session, const pid_t *pids, size_t pid_cnt)
 		.pids = pids,
 		.pid_cnt = pid_cnt,
 		.subprocesses = session->options->subprocesses,
+		.selection = session->options->selection,
 		.remote_reads = &session->remote_reads,
 	};
 	int err = profile_new(&session->profile, &profile_config);
@@ -197,7 +206,8 @@ static int start(struct session *session, const struct session_config *config, c
 	}
 	if (err)
 		return fail(failure, EXIT_CODE_FAILURE, err, "/proc cannot be read");
-	if (session->options->pid_cnt && !config->child)
+	/* What else is selected may become true of them later. */
+	if (session->options->pid_cnt && !config->child && selection_is_empty(session->options->selection))
 		err = check_pids(session, failure);
 	if (err)
 		return err;

@@ -44,6 +44,7 @@ struct session {
 	int child_status;
 	bool child_ended;
 	bool rescan;
+	bool undecided; /* processes are looked at again soon */
 	enum session_stop stop;
 	u64 begun_ns;	/* panopy was started */
 	u64 started_ns; /* the timers were started */
@@ -51,8 +52,10 @@ struct session {
 	u64 stopped_ns;
 	u64 startup_user_ns; /* own CPU time until every process that was there had been looked at */
 	u64 startup_system_ns;
-	u64 second_ns; /* the last time the once-a-second work was done */
-	u64 stats_ns;  /* the last time that --stats was printed */
+	u64 second_ns;	  /* the last time the once-a-second work was done */
+	u64 refreshed_ns; /* the last time that the cgroups of the selection were looked at */
+	s32 subsys_ids[LIMIT_SELECTION_CGROUPS]; /* of the slots: the kernel's, and 1; 0: not looked up */
+	u64 stats_ns;				 /* the last time that --stats was printed */
 	u64 losses[SUMMARY_LOSS_COUNT];
 	struct remote_mem_stats remote_reads;
 };
@@ -64,6 +67,13 @@ void session_settle_repeats(struct session *session);
 
 /* Samples from before `time_ns` do not await their stack any longer: they are counted as cut short. */
 void session_expire_awaited(struct session *session, u64 time_ns);
+
+/* Waits until a cgroup of each kind that is selected is there, or a signal ends it. */
+void session_await_selection(struct session *session);
+/* Hands the cgroups that are selected to the kernel side, now and whenever they change. */
+int session_publish_selection(struct session *session);
+/* Looks whether they changed, every 100 ms. */
+void session_refresh_selection(struct session *session, u64 now);
 
 /* Panopy's own CPU time so far, its workers' included; the sum. */
 u64 session_own_cpu_ns(u64 *ret_user_ns, u64 *ret_system_ns);

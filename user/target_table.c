@@ -5,7 +5,10 @@
  *   fork of a target ----> the kernel side copied its entry already; this side follows
  *
  * A publish may race with an exec: the exec hook then voids the entry and tells so, and the process is
- * looked at again. A fork before the publish is caught by a look at the children behind it.
+ * looked at again. What the selection refuses by name, executable or version is not published at all; a process
+ * whose arguments are not there yet, as it is in the middle of an exec, is looked at again in a moment.
+ *
+ * A fork before the publish is caught by a look at the children behind it.
  */
 #include "target_table.h"
 
@@ -41,11 +44,19 @@ enum {
 	 * threads that are gone. A list that is longer has no end. */
 	SEED_STATES_PER_THREAD = 4,
 	SEED_STATES_BESIDE = 256,
+	/* Processes whose arguments are awaited, and how long: an exec takes milliseconds, unless its files hang. */
+	MAX_UNDECIDED = 1024,
+	UNDECIDED_NS = 5 * CLOCK_NS_PER_S,
 };
 
 struct entry {
 	struct target target; /* first: entries and targets have one address */
 	UT_hash_handle hh;
+};
+
+struct undecided {
+	pid_t pid;
+	u64 until_ns;
 };
 
 struct target_table {
@@ -59,6 +70,8 @@ struct target_table {
 	u64 full_cnt;
 	u64 last_epoch;
 	u64 expired_ns;
+	struct undecided undecided[MAX_UNDECIDED];
+	size_t undecided_cnt;
 };
 
 int target_table_new(struct target_table **ret_table, const struct target_table_config *config)
@@ -165,16 +178,29 @@ static int target_add(struct target_table *table, struct process *process, u64 e
 	return 0;
 }
 
+static struct summary_process *summary_find(struct target_table *table, const struct process *process)
+{
+	for (size_t i = table->summary_cnt; i-- > 0;) {
+		if (table->summaries[i].process_id == process->id)
+			return &table->summaries[i];
+	}
+	return NULL;
+}
+
+static void note_outside(struct target_table *table, const struct process *process, u64 ticks)
+{
+	struct summary_process *row = ticks ? summary_find(table, process) : NULL;
+
+	if (row)
+		row->outside_ticks += ticks;
+}
+
 /* One row a process; a later image of the same process replaces what the row says. */
 static void summary_note(struct target_table *table, const struct process *process,
 			 const struct py_runtime *runtime)
 {
-	struct summary_process *row = NULL;
+	struct summary_process *row = summary_find(table, process);
 
-	for (size_t i = table->summary_cnt; i-- > 0 && !row;) {
-		if (table->summaries[i].process_id == process->id)
-			row = &table->summaries[i];
-	}
 	if (!row) {
 		if (table->summary_cnt == table->summary_cap) {
 			size_t cap = table->summary_cap ? 2 * table->summary_cap : 64;
@@ -186,11 +212,13 @@ static void summary_note(struct target_table *table, const struct process *proce
 			table->summary_cap = cap;
 		}
 		row = &table->summaries[table->summary_cnt++];
+		*row = (struct summary_process){0};
 	}
 	row->process_id = process->id;
 	row->version = runtime->version;
 	row->refusal = runtime->refusal;
 	row->free_threaded = runtime->free_threaded;
+	row->selected = row->selected || selection_holds(table->config.selection, process);
 }
 
 static int target_publish(struct target_table *table, struct process *process,
@@ -237,6 +265,34 @@ static bool epoch_for(struct target_table *table, pid_t pid, u64 *ret_epoch)
 	return true;
 }
 
+static void await_decision(struct target_table *table, pid_t pid)
+{
+	for (size_t i = 0; i < table->undecided_cnt; i++) {
+		if (table->undecided[i].pid == pid)
+			return;
+	}
+	if (table->undecided_cnt == MAX_UNDECIDED) {
+		table->full_cnt++;
+		return;
+	}
+	table->undecided[table->undecided_cnt++] =
+		(struct undecided){.pid = pid, .until_ns = clock_monotonic_ns() + UNDECIDED_NS};
+}
+
+/* What the selection says of an image, by what /proc says of it now. */
+static bool is_accepted(struct target_table *table, struct process *process, const struct py_runtime *runtime)
+{
+	enum selection_verdict verdict;
+
+	/* Only what runs Python gives a process its name. */
+	if (process->epoch || !selection_is_empty(table->config.selection))
+		process_table_refresh(table->processes, process);
+	verdict = selection_judge(table->config.selection, process, runtime);
+	if (verdict == SELECTION_UNDECIDED)
+		await_decision(table, process->pid);
+	return verdict == SELECTION_ACCEPTED;
+}
+
 static void discover(struct target_table *table, pid_t pid, const struct mapping_event *mapping)
 {
 	struct process *process;
@@ -255,9 +311,8 @@ static void discover(struct target_table *table, pid_t pid, const struct mapping
 		return;
 	err = process_table_add(table->processes, pid, &process);
 	if (!err) {
-		/* Only what runs Python gives a process its name. */
-		if (process->epoch)
-			process_table_refresh(table->processes, process);
+		if (!is_accepted(table, process, &runtime))
+			return;
 		summary_note(table, process, &runtime);
 		if (runtime.refusal != PY_REFUSAL_NONE)
 			return;
@@ -396,6 +451,7 @@ static void on_exec_event(struct target_table *table, const struct process_event
 		return;
 	target_end(target);
 	if (process) {
+		note_outside(table, process, event->outside_ticks);
 		process->epoch = event->epoch;
 		/* Stands if what it runs from now on is not Python. */
 		process->cpu_end_ns = cpu_now_ns(process);
@@ -411,6 +467,7 @@ static void on_exit_event(struct target_table *table, const struct process_event
 	if (!process || (process->epoch && process->epoch != event->epoch))
 		return;
 	process->cpu_end_ns = event->cpu_ns;
+	note_outside(table, process, event->outside_ticks);
 	target_end(target_of(table, process));
 	process_table_end(table->processes, process);
 }
@@ -492,16 +549,60 @@ void target_table_expire(struct target_table *table, u64 now_ns)
 	}
 }
 
+bool target_table_retry(struct target_table *table, u64 now_ns)
+{
+	size_t cnt = table->undecided_cnt;
+
+	/* Those that are still not decided come in again. */
+	table->undecided_cnt = 0;
+	for (size_t i = 0; i < cnt; i++) {
+		struct undecided undecided = table->undecided[i];
+		size_t before = table->undecided_cnt;
+
+		if (now_ns < undecided.until_ns)
+			discover(table, undecided.pid, NULL);
+		if (table->undecided_cnt > before)
+			table->undecided[before].until_ns = undecided.until_ns;
+	}
+	return table->undecided_cnt != 0;
+}
+
+static void settle_process(struct target_table *table, struct process *process)
+{
+	struct summary_process *row = summary_find(table, process);
+	struct process_config config;
+
+	process->cpu_end_ns = cpu_now_ns(process);
+	process_table_refresh_user(table->processes, process);
+	if (row && !row->selected)
+		row->selected = selection_holds(table->config.selection, process);
+	if (row && !process_publish_get(table->config.processes_fd, process->pid, &config) &&
+	    config.epoch == process->epoch)
+		row->outside_ticks += config.outside_ticks;
+}
+
 void target_table_settle(struct target_table *table)
 {
 	for (size_t id = 0; id < process_table_count(table->processes); id++) {
 		struct process *process = process_table_at(table->processes, id);
 
-		if (process->ended || !target_of(table, process))
-			continue;
-		process->cpu_end_ns = cpu_now_ns(process);
-		process_table_refresh_user(table->processes, process);
+		if (!process->ended && target_of(table, process))
+			settle_process(table, process);
 	}
+}
+
+void target_table_drop_unselected(struct target_table *table, bool (*was_sampled)(void *ctx, u32 process_id),
+				  void *ctx)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < table->summary_cnt; i++) {
+		const struct summary_process *row = &table->summaries[i];
+
+		if (row->selected || was_sampled(ctx, row->process_id))
+			table->summaries[kept++] = *row;
+	}
+	table->summary_cnt = kept;
 }
 
 struct process_table *target_table_processes(struct target_table *table)

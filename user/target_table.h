@@ -12,6 +12,7 @@
 #include "kernel/mapping_events.h"
 #include "process_event.h"
 #include "runtime/py_runtime.h"
+#include "selection.h"
 #include "symbolize/code_cache.h"
 
 /* One image of one process. */
@@ -33,6 +34,7 @@ struct target_table_config {
 	const pid_t *pids; /* only these; pid_cnt 0: every process */
 	size_t pid_cnt;
 	bool subprocesses;		       /* of the pids, too */
+	struct selection *selection;	       /* NULL: everything */
 	struct code_cache *codes;	       /* told when an epoch is over */
 	struct remote_mem_stats *remote_reads; /* of all targets */
 };
@@ -55,6 +57,8 @@ struct target *target_table_find(struct target_table *table, u64 epoch);
 void target_table_seed_threads(struct target_table *table, struct target *target);
 /* Frees targets that ended longer ago than any record can still be on its way. */
 void target_table_expire(struct target_table *table, u64 now_ns);
+/* Looks again at processes that could not be decided on; true while there are such. */
+bool target_table_retry(struct target_table *table, u64 now_ns);
 /* At the end: CPU time of the processes that still run. */
 void target_table_settle(struct target_table *table);
 
@@ -62,6 +66,9 @@ struct process_table *target_table_processes(struct target_table *table);
 
 /* The Python processes seen, refused ones included, by process id. */
 const struct summary_process *target_table_summaries(const struct target_table *table, size_t *ret_cnt);
+/* At the end: forgets the processes that were never selected and never sampled. */
+void target_table_drop_unselected(struct target_table *table, bool (*was_sampled)(void *ctx, u32 process_id),
+				  void *ctx);
 /* Followed processes that have not ended; 0 ends a recording of given pids. */
 size_t target_table_live_count(const struct target_table *table);
 /* Processes left out because a table was full. */

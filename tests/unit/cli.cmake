@@ -3,7 +3,8 @@ set(user ${CMAKE_SOURCE_DIR}/user)
 panopy_unit_test(base_text_test SOURCES base_text_test.c STAGES base)
 panopy_unit_test(cli_options_test
     SOURCES cli_options_test.c ${user}/options.c ${user}/options_table.c ${user}/options_value.c ${user}/options_help.c
-    STAGES base)
+        ${user}/selection.c ${user}/cgroup_selection.c
+    STAGES base discover)
 panopy_unit_test(cli_report_test
     SOURCES cli_report_test.c ${user}/ps_table.c ${user}/doctor_report.c ${user}/progress.c ${user}/export/json_text.c ${user}/export/process_json.c
         ${user}/kernel/features.c ${user}/kernel/host_probes.c ${user}/kernel/bpf_probes.c ${user}/kernel/perf_probes.c
@@ -15,4 +16,9 @@ panopy_unit_test(export_stats_table_test
 panopy_unit_test(export_summary_test
     SOURCES export_summary_test.c
     STAGES base discover runtime symbolize aggregate export)
-panopy_unit_test(target_table_test SOURCES target_table_test.c ${user}/target_table.c STAGES base discover)
+panopy_unit_test(target_table_test SOURCES target_table_test.c ${user}/target_table.c ${user}/selection.c
+        ${user}/cgroup_selection.c
+    STAGES base discover)
+panopy_unit_test(selection_test
+    SOURCES selection_test.c ${user}/selection.c ${user}/cgroup_selection.c
+    STAGES base discover)

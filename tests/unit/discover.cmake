@@ -5,3 +5,5 @@ panopy_unit_test(discover_process_table_test SOURCES discover_process_table_test
 panopy_unit_test(discover_proc_scan_test SOURCES discover_proc_scan_test.c STAGES base discover)
 panopy_unit_test(discover_container_id_test SOURCES discover_container_id_test.c STAGES base discover)
 panopy_unit_test(discover_container_name_test SOURCES discover_container_name_test.c STAGES base discover)
+panopy_unit_test(discover_cgroup_hierarchy_test SOURCES discover_cgroup_hierarchy_test.c STAGES base discover)
+panopy_unit_test(discover_python_command_test SOURCES discover_python_command_test.c STAGES base discover)

@@ -24,6 +24,7 @@
 #include "base/cleanup.h"
 #include "base/deadline_call.h"
 #include "discover/command_text.h"
+#include "discover/python_command.h"
 
 enum {
 	/* 52 numbers of at most 20 digits and a name of 64 (kernel threads). */
@@ -95,6 +96,7 @@ int process_table_new(struct process_table **ret_table, size_t max_processes)
 static void entry_free(struct entry *entry)
 {
 	free(entry->process.command);
+	free(entry->process.subject);
 	free(entry->process.exe);
 	free(entry->process.cgroup);
 	free(entry);
@@ -279,12 +281,19 @@ static ssize_t read_cmdline(const struct process_table *table, pid_t pid,
 	return result;
 }
 
-static char *read_command(const struct process_table *table, const struct process *process)
+/* The arguments as text, and what they run. */
+static char *read_command(const struct process_table *table, struct process *process)
 {
 	char cmdline[COMMAND_TEXT_INPUT_SZ], text[COMMAND_TEXT_SZ];
 	ssize_t sz = read_cmdline(table, process->pid, cmdline);
 
+	free(process->subject);
+	process->subject = NULL;
 	if (sz > 0) {
+		size_t subject_sz;
+		const char *subject = python_command_subject(cmdline, (size_t)sz, &subject_sz);
+
+		process->subject = subject ? strndup(subject, subject_sz) : NULL;
 		command_text_format(cmdline, (size_t)sz, text);
 	} else {
 		/* Kernel threads, zombies, memory that does not answer: as ps(1) shows them. */
@@ -485,6 +494,7 @@ int process_table_add_gone(struct process_table *table, pid_t pid, const struct 
 	memcpy(process->comm, comm, LIMIT_COMM_SZ);
 	process->comm[LIMIT_COMM_SZ - 1] = '\0';
 	process->command = strdup(parent->command);
+	process->subject = parent->subject ? strdup(parent->subject) : NULL;
 	process->exe = parent->exe ? strdup(parent->exe) : NULL;
 	process->cgroup = parent->cgroup ? strdup(parent->cgroup) : NULL;
 	process->container = parent->container;

@@ -27,8 +27,11 @@ struct process {
 	bool ended;
 	char comm[LIMIT_COMM_SZ];
 	char *command; /* its arguments, joined by spaces, control characters escaped; owned */
-	char *exe;     /* link text of /proc/PID/exe; owned, NULL when unreadable */
-	char *cgroup;  /* as decode_proc_cgroup() chooses; owned, NULL when unreadable */
+	/* What it runs (python_command_subject()); owned. NULL: its arguments are not there yet, or cannot be
+	 * read. */
+	char *subject;
+	char *exe;			   /* link text of /proc/PID/exe; owned, NULL when unreadable */
+	char *cgroup;			   /* as decode_proc_cgroup() chooses; owned, NULL when unreadable */
 	const struct container *container; /* NULL: in none that is known */
 };
 

@@ -42,6 +42,10 @@ struct summary_process {
 	u32 version;	/* PY_VERSION_HEX; 0 when unknown */
 	enum py_refusal refusal;
 	bool free_threaded;
+	/* By cgroup and user, at some time: false, and never sampled, where it was not. */
+	bool selected;
+	/* Ticks of its threads at times when it was not selected. */
+	u64 outside_ticks;
 };
 
 struct summary {

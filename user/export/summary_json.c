@@ -250,6 +250,8 @@ static void add_process(struct json_object *processes, const struct summary *sum
 	add_u64(object, "samples", samples);
 	add_u64(object, "weight_ns", totals->weight_ns);
 	add_u64(object, "cpu_ns", cpu_used_ns(process));
+	add_u64(object, "outside_ns", entry->outside_ticks * summary->period_ns);
+	add_text(object, "selected", entry->outside_ticks ? "part" : "whole");
 	add_double(object, "no_python_percent",
 		   samples ? 100.0 * (double)totals->by_status[SAMPLE_NONE] / (double)samples : 0);
 	add_statuses(object, totals);

@@ -87,6 +87,7 @@ static struct sampler_config sampler_config_of(const struct bpf_loader *loader,
 		.wakeup_bytes =
 			loader->ring_sz / 8 < WAKEUP_BYTES_MAX ? loader->ring_sz / 8 : WAKEUP_BYTES_MAX,
 		.cpu_cnt = loader->cpu_cnt,
+		.selection = config->selection,
 	};
 }
 
@@ -277,6 +278,16 @@ int bpf_loader_sent_stacks_fd(const struct bpf_loader *loader)
 int bpf_loader_last_ticks_fd(const struct bpf_loader *loader)
 {
 	return sampler_object_map_fd(loader->sampler, SAMPLER_MAP_LAST_TICKS);
+}
+
+int bpf_loader_selection_cgroups_fd(const struct bpf_loader *loader)
+{
+	return sampler_object_map_fd(loader->sampler, SAMPLER_MAP_SELECTION_CGROUPS);
+}
+
+int bpf_loader_cgroup_dirs_fd(const struct bpf_loader *loader)
+{
+	return sampler_object_map_fd(loader->sampler, SAMPLER_MAP_CGROUP_DIRS);
 }
 
 const int *bpf_loader_rings(const struct bpf_loader *loader, size_t *ret_cnt)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "selection_config.h"
 #include "shared_types.h"
 
 struct bpf_loader;
@@ -15,6 +16,7 @@ struct bpf_loader_config {
 	u32 kernel_frames;  /* 0: as many as a record holds */
 	bool only_followed; /* children of processes that are not followed are left alone */
 	size_t max_processes;
+	struct selection_config selection;
 	const char *variant; /* of the sampler (kernel/sampler_object.h); NULL: the best that loads */
 };
 
@@ -34,6 +36,8 @@ int bpf_loader_processes_fd(const struct bpf_loader *loader);
 int bpf_loader_stats_fd(const struct bpf_loader *loader);
 int bpf_loader_thread_slots_fd(const struct bpf_loader *loader);
 int bpf_loader_sent_stacks_fd(const struct bpf_loader *loader);
+int bpf_loader_selection_cgroups_fd(const struct bpf_loader *loader);
+int bpf_loader_cgroup_dirs_fd(const struct bpf_loader *loader);
 int bpf_loader_last_ticks_fd(const struct bpf_loader *loader);
 
 /* All rings: those of samples, then the process events. */

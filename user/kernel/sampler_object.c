@@ -53,10 +53,16 @@ static const struct variant variants[] = {
 enum { VARIANT_CNT = sizeof(variants) / sizeof(variants[0]) };
 
 static const char *const map_names[SAMPLER_MAP_COUNT] = {
-	[SAMPLER_MAP_PROCESSES] = "processes",	     [SAMPLER_MAP_STATS] = "stats",
-	[SAMPLER_MAP_THREAD_SLOTS] = "thread_slots", [SAMPLER_MAP_SENT_STACKS] = "sent_stacks",
-	[SAMPLER_MAP_LAST_TICKS] = "last_ticks",     [SAMPLER_MAP_SCRATCHES] = "scratches",
-	[SAMPLER_MAP_SAMPLE_RINGS] = "sample_rings", [SAMPLER_MAP_RESUME_SCRATCHES] = "resume_scratches",
+	[SAMPLER_MAP_PROCESSES] = "processes",
+	[SAMPLER_MAP_STATS] = "stats",
+	[SAMPLER_MAP_THREAD_SLOTS] = "thread_slots",
+	[SAMPLER_MAP_SENT_STACKS] = "sent_stacks",
+	[SAMPLER_MAP_LAST_TICKS] = "last_ticks",
+	[SAMPLER_MAP_SCRATCHES] = "scratches",
+	[SAMPLER_MAP_SAMPLE_RINGS] = "sample_rings",
+	[SAMPLER_MAP_RESUME_SCRATCHES] = "resume_scratches",
+	[SAMPLER_MAP_SELECTION_CGROUPS] = "selection_cgroups",
+	[SAMPLER_MAP_CGROUP_DIRS] = "cgroup_dirs",
 };
 
 struct sampler_object {
@@ -123,6 +129,8 @@ static int object_configure(struct sampler_object *object, const struct sampler_
 	err = err ?: map_resize(object, SAMPLER_MAP_LAST_TICKS, own.cpu_cnt);
 	err = err ?: map_resize(object, SAMPLER_MAP_SAMPLE_RINGS, object->ring_cnt);
 	err = err ?: map_resize(object, SAMPLER_MAP_PROCESSES, sizes->max_processes);
+	if (!own.selection.uses_v2)
+		err = err ?: bpf_map__set_autocreate(object->maps[SAMPLER_MAP_CGROUP_DIRS], false);
 	return err
 		       ?: bpf_map__set_inner_map_fd(object->maps[SAMPLER_MAP_SAMPLE_RINGS],
 						    sizes->ring_pattern_fd);

@@ -17,6 +17,8 @@ enum sampler_map {
 	SAMPLER_MAP_LAST_TICKS,
 	SAMPLER_MAP_SCRATCHES,
 	SAMPLER_MAP_SAMPLE_RINGS,
+	SAMPLER_MAP_SELECTION_CGROUPS,
+	SAMPLER_MAP_CGROUP_DIRS,      /* not made where no version 2 cgroup can be selected */
 	SAMPLER_MAP_RESUME_SCRATCHES, /* only in the variants that can read on later */
 	SAMPLER_MAP_COUNT
 };

@@ -318,12 +318,20 @@ struct cgroup;
 struct css_set {
 	struct cgroup_subsys_state *subsys[14];
 	struct cgroup *dfl_cgrp;
+	struct list_head cgrp_links;
+};
+
+struct cgrp_cset_link {
+	struct cgroup *cgrp;
+	struct css_set *cset;
+	struct list_head cgrp_link;
 };
 
 struct cgroup_subsys_state {
 	struct cgroup *cgroup;
 	int id;
 	u64 serial_nr;
+	struct cgroup_subsys_state *parent;
 };
 struct kernfs_node;
 struct cgroup_root;
