@@ -49,6 +49,26 @@ enum { THREAD_POINTER_IS_PTHREAD_SELF = 0 };
 #error "unsupported architecture"
 #endif
 
+/* Linux 4.3, include/linux/mm_types.h; an empty struct without CONFIG_USERFAULTFD. */
+struct vm_userfaultfd_ctx___watched {
+	void *ctx;
+} __attribute__((preserve_access_index));
+
+struct vm_area_struct___watched {
+	struct vm_userfaultfd_ctx___watched vm_userfaultfd_ctx;
+} __attribute__((preserve_access_index));
+
+/* Whether a userfaultfd is registered for it. */
+static __always_inline int mapping_is_watched(struct vm_area_struct *vma)
+{
+	struct vm_area_struct___watched *watched = (void *)vma;
+	void *ctx = NULL;
+
+	if (bpf_core_field_exists(watched->vm_userfaultfd_ctx.ctx))
+		bpf_core_read(&ctx, sizeof(ctx), &watched->vm_userfaultfd_ctx.ctx);
+	return ctx != NULL;
+}
+
 /* The thread's id in its innermost pid namespace, as gettid() tells it. */
 static __always_inline u32 task_ns_tid(struct task_struct *task)
 {

@@ -10,7 +10,8 @@
  *
  * Slots are found by thread id and never inserted; a thread whose slot another one holds is counted and
  * left to user space. The walk uses what the interrupt uses, in a scratch of a pool of its own, for it can
- * be preempted; no scratch is held while a page is brought in, which may take for ever.
+ * be preempted; no scratch is held while a page is brought in. Only pages that the kernel brings in by itself
+ * are: memory without a file and without userfaultfd, as interpreters' frames are.
  */
 #ifndef PANOPY_RESUME_BPF_H
 #define PANOPY_RESUME_BPF_H
@@ -340,11 +341,30 @@ static __always_inline int resume_is_still(const struct resume_slot *slot, struc
 	       saved_register(regs, REGS_SP_OFF) == slot->sp;
 }
 
+/* Whether the kernel can bring in a page there by itself. A program that answers page faults (userfaultfd, FUSE)
+ * may take for ever, and the thread would hang where without us it would not even have looked. */
+static long resume_look_at_mapping(struct task_struct *task, struct vm_area_struct *vma,
+				   void *ret_is_anonymous)
+{
+	*(u32 *)ret_is_anonymous = !BPF_CORE_READ(vma, vm_file) && !mapping_is_watched(vma);
+	return 0;
+}
+
+static __always_inline u32 resume_may_touch(u64 addr)
+{
+	u32 is_anonymous = 0;
+
+	bpf_find_vma(bpf_get_current_task_btf(), addr, resume_look_at_mapping, &is_anonymous, 0);
+	return is_anonymous;
+}
+
 /* Brings in the page of the address, and the next one where a frame there would reach into it. */
 static __always_inline long resume_touch(u64 addr)
 {
 	u8 byte;
 
+	if (!resume_may_touch(addr) || !resume_may_touch(addr + LIMIT_FRAME_SPAN - 1))
+		return -1;
 	if (bpf_copy_from_user(&byte, sizeof(byte), (const void *)addr))
 		return -1;
 	stat_add(BPF_STAT_RESUME_FAULTS, 1);

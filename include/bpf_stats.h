@@ -36,7 +36,8 @@
 	X(BPF_STAT_RESUME_REFUSED, "resume_refused", "stacks not read so: the kernel did not take the work") \
 	X(BPF_STAT_RESUME_NO_BUFFER, "resume_no_buffer", "stacks not read so: all buffers were in use")      \
 	X(BPF_STAT_RESUME_MOVED_ON, "resume_moved_on", "stacks not read so: the thread had moved on")        \
-	X(BPF_STAT_RESUME_FAILED, "resume_failed", "stacks not read so: memory that is not there")           \
+	X(BPF_STAT_RESUME_FAILED, "resume_failed",                                                           \
+	  "stacks not read so: memory that is not there, or that a program would bring in")                  \
 	X(BPF_STAT_RESUME_NS, "resume_ns", "nanoseconds spent on that")
 
 enum bpf_stat {

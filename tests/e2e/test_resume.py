@@ -2,10 +2,12 @@
 """What the interrupt leaves is read when the thread returns to user mode: whole and exact, on kernels that have
 BPF task work; with a budget of a few frames, as hosts with short-interrupt rules run it, and on deep stacks."""
 import json
+import os
 import subprocess
 import time
 
 from lib.folded import names
+from lib.hosts import one_per_minor
 from lib.source import Source, patterns, stack_matches
 from test_extreme import check_losses, record_extremes
 
@@ -97,3 +99,55 @@ def test_many_threads(t):
             "both workers have their samples, and they are nearly all", good, process["samples"])
     scanned = process["reasons"]["thread_scan"]
     t.claim(scanned == 0, "no sample was given up because of too many threads", scanned)
+
+
+def with_data_stack(t):
+    """Of each minor version one; before 3.11 frames lie in the heap."""
+    return [python for python in one_per_minor(t.pythons) if python.minor >= (3, 11)]
+
+
+def swap_on(t):
+    """Some swap for this test; none: it is skipped."""
+    path = os.path.join(t.directory, "swap")
+    made = subprocess.run(f"dd if=/dev/zero of={path} bs=1M count=32 && chmod 600 {path} && mkswap {path} && swapon {path}",
+                          shell=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if made.returncode:
+        t.skip(f"no swap can be had here: {made.stdout.strip()[-200:]}")
+    t.at_end(lambda: subprocess.run(["swapoff", path], check=False))
+
+
+def test_swapped_out(t):
+    """frames whose pages are in swap: brought in when the thread returns to user mode, every stack whole and exact"""
+    needs_task_work(t)
+    swap_on(t)
+    targets = [t.start(python, "faults.py", 600, 900, "swap") for python in with_data_stack(t)]
+    recording = t.record("-r", "500", "-d", 4, "--stats", "-p", ",".join(str(target.pid) for target in targets))
+    faults = recording.summary().data["kernel"]["resume_faults"]
+    t.claim(faults >= 5 * len(targets), f"{faults} pages were brought in")
+    for target in targets:
+        stacks = recording.stacks(target.pid)
+        total = sum(stack.count for stack in stacks)
+        depths = {len([name for name in names(stack) if name == "descend"]) for stack in stacks}
+        flagged = [stack.raw[:300] for stack in stacks if stack.flagged]
+        t.claim(total >= 20 and depths == {900} and not flagged,
+                f"{target}: {total} samples, each with all 900 frames, none flagged", depths, flagged[:3])
+
+
+def test_nobody_answers(t):
+    """frames on pages that a userfaultfd would have to bring in: the thread runs on as if nobody looked, its samples are
+    flagged, and no other's"""
+    needs_task_work(t)
+    targets = [t.start(python, "faults.py", 8, 900, "userfault") for python in with_data_stack(t)]
+    others = [t.start(python, "deep.py", 600, 25) for python in with_data_stack(t)]
+    recording = t.record("-r", "500", "-d", 4)
+    for target in targets:
+        target.read_until("done", 30)
+        stacks = recording.stacks(target.pid)
+        total = sum(stack.count for stack in stacks)
+        whole = sum(stack.count for stack in stacks if not stack.flagged)
+        t.claim(total >= 10 and not whole, f"{target}: it ran to its end, and all of its {total} samples are flagged", whole)
+    for other in others:
+        stacks = recording.stacks(other.pid)
+        t.claim(stacks and not any(stack.flagged for stack in stacks), f"{other}: none is flagged",
+                [stack.raw[:300] for stack in stacks if stack.flagged][:3])
+    t.claim(not recording.summary().lost_samples(), "no fired sample was lost", recording.summary().data["lost"])
