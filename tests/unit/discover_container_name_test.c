@@ -20,6 +20,7 @@
 
 #define A    "3f2a9c0d5b7e41688a1c2d3e4f5061728394a5b6c7d8e9f00112233445566778"
 #define B    "b0b1b2b3b4b5b6b7b8b9babbbcbdbebfc0c1c2c3c4c5c6c7c8c9cacbcccdcecf"
+#define C    "c0c1c2c3c4c5c6c7c8c9cacbcccdcecfd0d1d2d3d4d5d6d7d8d9dadbdcdddedf"
 #define POD  "2f0e5f0c-1234-4b1c-9d1e-0a1b2c3d4e5f"
 #define PODS "kubepods/burstable/pod" POD "/"
 
@@ -180,6 +181,12 @@ static void test_kubernetes(void **state)
 		  ".scope",
 		  "prod", "web-7f", "app");
 	is_in_pod("/" PODS B, "prod", "web-7f", "app");
+	/* Another runtime than containerd's bundle: what runc keeps for its shim says the same. */
+	put("run/containerd/runc/k8s.io/" C "/state.json",
+	    "{\"id\":\"" A
+	    "\",\"config\":{\"labels\":[\"bundle=/b\",\"io.kubernetes.cri.container-name=side\","
+	    "\"io.kubernetes.cri.sandbox-name=web-7f\",\"io.kubernetes.cri.sandbox-namespace=prod\"]}}");
+	is_in_pod("/" PODS C, "prod", "web-7f", "side");
 	put("run/containers/storage/overlay-containers/" A "/userdata/config.json", crio);
 	is_in_pod("/" PODS "crio-" A, "night", "batch-1", "job");
 	put("run/containerd/io.containerd.runtime.v2.task/default/" A "/config.json",

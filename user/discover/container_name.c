@@ -183,6 +183,13 @@ static bool take_runc(struct lookup *lookup, struct json_object *state)
 	return true;
 }
 
+/* That of containerd's shim, where the id is no name. */
+static bool take_shim(struct lookup *lookup, struct json_object *state)
+{
+	take_labels(lookup, member(member(state, "config"), "labels"));
+	return lookup->name->name[0] || lookup->name->pod_name[0];
+}
+
 static bool take_crun(struct lookup *lookup, struct json_object *state)
 {
 	if (!lookup->id->id[0] && !has_cgroup(lookup, member(state, "cgroup-path")))
@@ -217,6 +224,8 @@ static const struct state_file {
 	 "/config.json", take_bundle, "containerd"},
 	{BIT(CONTAINERD), "run/containerd/io.containerd.runtime.v2.task/default/", "/config.json",
 	 take_bundle, "containerd"},
+	{BIT(CONTAINERD) | ANY_KUBERNETES, "run/containerd/runc/k8s.io/", "/state.json", take_shim,
+	 "containerd"},
 	{BIT(OCI) | BIT(NONE), "run/crun/", "/status", take_crun, "crun"},
 	{BIT(OCI) | BIT(NONE), "run/runc/", "/state.json", take_runc, "runc"},
 };
