@@ -42,6 +42,14 @@ _panopy()
         COMPREPLY=()
         return
         ;;
+    --container)
+        COMPREPLY=()
+        return
+        ;;
+    --pod)
+        COMPREPLY=()
+        return
+        ;;
     -u | --user)
         COMPREPLY=()
         return
@@ -100,8 +108,8 @@ _panopy()
     esac
 
     case $command in
-    record) mapfile -t COMPREPLY < <(compgen -W "--pid --cgroup --unit --user --name --exe --python --exclude --wait --subprocesses --duration --rate --output --per --split --full-paths --no-lines --no-subprocesses --summary --strict --kernel-frames --stats --quiet --verbose --color --help" -- "$cur") ;;
-    ps) mapfile -t COMPREPLY < <(compgen -W "--pid --cgroup --unit --user --name --exe --python --exclude --subprocesses --no-subprocesses --json --quiet --verbose --color --help" -- "$cur") ;;
+    record) mapfile -t COMPREPLY < <(compgen -W "--pid --cgroup --unit --container --pod --user --name --exe --python --exclude --wait --subprocesses --duration --rate --output --per --split --full-paths --no-lines --no-subprocesses --summary --strict --kernel-frames --stats --quiet --verbose --color --help" -- "$cur") ;;
+    ps) mapfile -t COMPREPLY < <(compgen -W "--pid --cgroup --unit --container --pod --user --name --exe --python --exclude --subprocesses --no-subprocesses --json --quiet --verbose --color --help" -- "$cur") ;;
     doctor) mapfile -t COMPREPLY < <(compgen -W "--json --quiet --verbose --color --help" -- "$cur") ;;
     *) mapfile -t COMPREPLY < <(compgen -W "record ps doctor --help --version --bash-completion" -- "$cur") ;;
     esac

@@ -9,16 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/edit_distance.h"
 #include "base/printable.h"
-#include "discover/container_id.h"
+#include "discover/container_table.h"
 
 enum {
 	/* All cgroups are looked at this often where a rule has none, and where it may get another. */
 	SEARCH_MS = 200,
 	SEARCH_MORE_MS = 5000,
+	/* Where each look reads the state files of new containers. */
+	SEARCH_NAMES_MS = 1000,
+	/* Shorter beginnings of an id are taken for a name only. */
+	ID_PREFIX_MIN = 4,
+	LABEL_SZ = 1024,
 	NEAREST_CNT = 3,
 };
 
@@ -29,6 +35,8 @@ struct cgroup_selection {
 	struct cgroup_slot slots[LIMIT_SELECTION_CGROUPS];
 	size_t cnt;
 	u64 searched_ns;
+	struct container_table
+		*containers; /* made anew for each search: a name may come later than its cgroup */
 };
 
 static const char *last_name(const char *path)
@@ -159,15 +167,67 @@ static int locate_path(struct cgroup_selection *selection, struct cgroup_slot *s
 	return -ENOENT;
 }
 
-/* Only the host's own units: a container's root and each user may call a cgroup as they like. */
-static bool rule_means(const struct cgroup_rule *rule, const char *path)
+static bool begins_with(const char *text, const char *prefix)
 {
+	return text && strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* What is nested in another container has only the name that begins with the outer one's id: the host knows no
+ * other. */
+static bool means_container(const char *text, const struct container *container)
+{
+	char label[LABEL_SZ];
+
+	container_format_label(label, sizeof(label), container);
+	if (begins_with(label, text))
+		return true;
+	return !container->outermost && (begins_with(container->name, text) ||
+					 (strlen(text) >= ID_PREFIX_MIN && begins_with(container->id, text)));
+}
+
+/* Static pods' and podman's have no dashes. */
+static bool uid_equals(const char *a, const char *b)
+{
+	for (;; a++, b++) {
+		a += strspn(a, "-");
+		b += strspn(b, "-");
+		if (*a != *b)
+			return false;
+		if (!*a)
+			return true;
+	}
+}
+
+static bool means_pod(const char *text, const struct container_id *id, const struct container *container)
+{
+	char name[LABEL_SZ];
+
+	if (id->outermost[0])
+		return false;
+	if (id->pod_uid[0] && uid_equals(id->pod_uid, text))
+		return true;
+	if (!container || !container->pod_namespace || !container->pod_name)
+		return false;
+	snprintf(name, sizeof(name), "%s/%s", container->pod_namespace, container->pod_name);
+	return strcmp(name, text) == 0;
+}
+
+/* Units and pods are the host's own: a container's root and each user may call a cgroup as they like. */
+static bool rule_means(const struct cgroup_selection *selection, const struct cgroup_rule *rule,
+		       const char *path)
+{
+	const struct container *container;
 	struct container_id id;
 
-	if (rule->kind != CGROUP_RULE_UNIT)
+	if (rule->kind == CGROUP_RULE_PATH)
 		return false;
 	decode_cgroup_path(path, strlen(path), &id);
-	return strcmp(id.unit, rule->text) == 0;
+	if (rule->kind == CGROUP_RULE_UNIT)
+		return strcmp(id.unit, rule->text) == 0;
+	container = selection->containers ? container_table_find(selection->containers, &id) : NULL;
+	if (rule->kind == CGROUP_RULE_POD)
+		return means_pod(rule->text, &id, container);
+	return container && means_container(rule->text, container);
 }
 
 /* The hierarchy that the rule's cgroups were found in so far. */
@@ -196,7 +256,7 @@ static int on_cgroup_of_rule(void *ctx, const char *path, u64 id)
 	int err;
 
 	(void)id;
-	if (!rule_means(search->rule, path))
+	if (!rule_means(selection, search->rule, path))
 		return 0;
 	for (size_t i = 0; i < selection->cnt; i++) {
 		slot = &selection->slots[i];
@@ -230,11 +290,33 @@ static int search_rule(struct cgroup_selection *selection, const struct cgroup_r
 	return err;
 }
 
+static bool asks_names(const struct cgroup_selection *selection)
+{
+	for (size_t i = 0; i < selection->rule_cnt; i++) {
+		if (selection->rules[i].kind >= CGROUP_RULE_CONTAINER)
+			return true;
+	}
+	return false;
+}
+
+static int containers_renew(struct cgroup_selection *selection)
+{
+	/* From inside of a container that shares the host's pids, that is where the host's files are. */
+	static const char host_root[] = "/proc/1/root";
+
+	if (!asks_names(selection))
+		return 0;
+	container_table_free(selection->containers);
+	selection->containers = NULL;
+	return container_table_new(&selection->containers, access(host_root, X_OK) == 0 ? host_root : "/");
+}
+
 static int search_rules(struct cgroup_selection *selection, bool *ret_changed)
 {
-	int err = 0;
+	int err;
 
 	selection->searched_ns = clock_monotonic_ns();
+	err = containers_renew(selection);
 	for (size_t i = 0; !err && i < selection->rule_cnt; i++) {
 		if (selection->rules[i].kind != CGROUP_RULE_PATH)
 			err = search_rule(selection, &selection->rules[i], ret_changed);
@@ -290,6 +372,7 @@ void cgroup_selection_free(struct cgroup_selection *selection)
 		free(selection->slots[i].path);
 		free(selection->slots[i].dir);
 	}
+	container_table_free(selection->containers);
 	free(selection->hierarchies);
 	free(selection);
 }
@@ -323,6 +406,8 @@ bool cgroup_selection_is_ready(const struct cgroup_selection *selection)
 }
 
 struct nearest {
+	const struct cgroup_selection *selection;
+	const struct cgroup_rule *rule;
 	const char *wanted;
 	char *paths[NEAREST_CNT];
 	size_t distances[NEAREST_CNT];
@@ -344,13 +429,42 @@ static size_t distance_of(const char *wanted, const char *path)
 	return distance <= allowed && distance < strlen(name) ? distance : EDIT_DISTANCE_MAX;
 }
 
-static int on_near_cgroup(void *ctx, const char *path, u64 id)
+/* What a cgroup's path is called where rules of that kind are given; NULL: it is none of them. */
+static const char *name_of(const struct nearest *nearest, const char *path, char buf[LABEL_SZ])
+{
+	const struct container *container;
+	struct container_id id;
+
+	if (nearest->rule->kind == CGROUP_RULE_PATH)
+		return path;
+	decode_cgroup_path(path, strlen(path), &id);
+	if (nearest->rule->kind == CGROUP_RULE_UNIT) {
+		snprintf(buf, LABEL_SZ, "%s", id.unit);
+		return id.unit[0] ? buf : NULL;
+	}
+	container = nearest->selection->containers ? container_table_find(nearest->selection->containers, &id)
+						   : NULL;
+	if (!container || (nearest->rule->kind == CGROUP_RULE_POD && !container->pod_name))
+		return NULL;
+	if (nearest->rule->kind == CGROUP_RULE_POD)
+		snprintf(buf, LABEL_SZ, "%s/%s", container->pod_namespace ? container->pod_namespace : "?",
+			 container->pod_name);
+	else
+		container_format_label(buf, LABEL_SZ, container);
+	return buf;
+}
+
+static int on_near_cgroup(void *ctx, const char *cgroup, u64 id)
 {
 	struct nearest *nearest = ctx;
-	size_t distance = distance_of(nearest->wanted, path);
+	char label[LABEL_SZ];
+	const char *path = name_of(nearest, cgroup, label);
+	size_t distance = path ? distance_of(nearest->wanted, path) : EDIT_DISTANCE_MAX;
 	size_t at = nearest->cnt;
 
 	(void)id;
+	if (!path)
+		return 0;
 	for (size_t i = 0; i < nearest->cnt; i++) {
 		if (strcmp(nearest->paths[i], path) == 0)
 			return 0;
@@ -380,12 +494,14 @@ static void append(char *text, size_t sz, const char *more)
 void cgroup_selection_explain(const struct cgroup_selection *selection, const struct cgroup_rule *rule,
 			      char *ret_text, size_t sz)
 {
-	struct nearest nearest = {.wanted = rule->text};
+	static const char *const KINDS[] = {"cgroup", "unit", "container", "pod"};
+	struct nearest nearest = {.selection = selection, .rule = rule, .wanted = rule->text};
 	char shown[256];
 
-	for (size_t i = 0; !is_id(rule->text) && i < selection->hierarchies->cnt; i++)
+	for (size_t i = 0;
+	     !(rule->kind == CGROUP_RULE_PATH && is_id(rule->text)) && i < selection->hierarchies->cnt; i++)
 		cgroup_hierarchy_walk(&selection->hierarchies->list[i], on_near_cgroup, &nearest);
-	snprintf(ret_text, sz, "there is no %s '%s'", rule->kind == CGROUP_RULE_UNIT ? "unit" : "cgroup",
+	snprintf(ret_text, sz, "there is no %s '%s'", KINDS[rule->kind],
 		 printable_text(shown, sizeof(shown), rule->text));
 	for (size_t i = 0; i < nearest.cnt && nearest.paths[i]; i++) {
 		append(ret_text, sz, i == 0 ? ": did you mean " : i + 1 == nearest.cnt ? " or " : ", ");
@@ -404,17 +520,25 @@ static bool slot_refresh(struct cgroup_selection *selection, struct cgroup_slot 
 	u64 id;
 
 	if (!slot->dir)
-		return !is_id(slot->rule->text) && locate_path(selection, slot) == 0;
+		return slot->rule->kind == CGROUP_RULE_PATH && !is_id(slot->rule->text) &&
+		       locate_path(selection, slot) == 0;
 	id = dir_id(slot->dir);
-	if (!id || id == slot->id || is_id(slot->rule->text))
+	if (!id || id == slot->id || (slot->rule->kind == CGROUP_RULE_PATH && is_id(slot->rule->text)))
 		return false;
 	slot->id = id;
 	return true;
 }
 
+static u64 search_interval_ms(const struct cgroup_selection *selection)
+{
+	if (!cgroup_selection_missing(selection))
+		return SEARCH_MORE_MS;
+	return asks_names(selection) ? SEARCH_NAMES_MS : SEARCH_MS;
+}
+
 bool cgroup_selection_refresh(struct cgroup_selection *selection, u64 now_ns)
 {
-	u64 interval = (cgroup_selection_missing(selection) ? SEARCH_MS : SEARCH_MORE_MS) * CLOCK_NS_PER_MS;
+	u64 interval = search_interval_ms(selection) * CLOCK_NS_PER_MS;
 	bool changed = false;
 
 	for (size_t i = 0; i < selection->cnt; i++)

@@ -18,6 +18,10 @@ enum cgroup_rule_kind {
 	CGROUP_RULE_PATH = 0,
 	/* The cgroups of the unit of that name of the host's systemd. */
 	CGROUP_RULE_UNIT = 1,
+	/* The cgroups of containers of the host whose name begins so, or whose id does (4 digits or more). */
+	CGROUP_RULE_CONTAINER = 2,
+	/* Those of a Kubernetes pod: NAMESPACE/NAME, or its UID. */
+	CGROUP_RULE_POD = 3,
 };
 
 struct cgroup_rule {

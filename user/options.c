@@ -220,7 +220,8 @@ static int validate(const struct options *options, char *error)
 	if (options->command != OPTIONS_COMMAND_RECORD)
 		return 0;
 	if (options->wait && !selection_has_cgroups(options->selection))
-		return FAIL(error, "--wait needs --cgroup or --unit: name what to wait for");
+		return FAIL(error,
+			    "--wait needs --cgroup, --unit, --container or --pod: name what to wait for");
 	if (options->pid_cnt && options->argv)
 		return FAIL(error, "--pid and a command cannot go together: drop one, or leave out both to "
 				   "profile every process");

@@ -202,6 +202,8 @@ static int apply_selection(struct options *options, const char *given, const cha
 
 DEFINE_APPLY_SELECTION(cgroup, SELECTION_CGROUP)
 DEFINE_APPLY_SELECTION(unit, SELECTION_UNIT)
+DEFINE_APPLY_SELECTION(container, SELECTION_CONTAINER)
+DEFINE_APPLY_SELECTION(pod, SELECTION_POD)
 DEFINE_APPLY_SELECTION(user, SELECTION_USER)
 DEFINE_APPLY_SELECTION(name, SELECTION_NAME)
 DEFINE_APPLY_SELECTION(exe, SELECTION_EXE)
@@ -263,6 +265,10 @@ const struct option_spec OPTION_TABLE[] = {
 	 apply_cgroup},
 	{"unit", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "NAME",
 	 "only processes of this systemd unit, as in foo.service", apply_unit},
+	{"container", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "NAME|ID",
+	 "only processes of containers whose name or id begins so", apply_container},
+	{"pod", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "NAMESPACE/NAME|UID",
+	 "only processes of this Kubernetes pod", apply_pod},
 	{"user", 'u', OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "NAME|UID",
 	 "only processes of this user", apply_user},
 	{"name", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "REGEX",
@@ -276,7 +282,7 @@ const struct option_spec OPTION_TABLE[] = {
 	 "leave out what any of the former options, without its dashes, would select: --exclude user=root",
 	 apply_exclude},
 	{"wait", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_NONE, OPTION_COMPLETION_NONE, NULL,
-	 "wait for a --cgroup or --unit that is not there yet", apply_wait},
+	 "wait for a --cgroup, --unit, --container or --pod that is not there yet", apply_wait},
 	{"subprocesses", 's', OPTION_CMDS_SELECT, OPTION_ARGUMENT_NONE, OPTION_COMPLETION_NONE, NULL,
 	 "with --pid or a COMMAND: children, too (the default)", apply_subprocesses},
 	{"duration", 'd', OPTION_CMDS_RECORD, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "TIME",

@@ -43,8 +43,9 @@ struct selection {
 };
 
 static const char *const KIND_NAMES[SELECTION_KIND_COUNT] = {
-	[SELECTION_CGROUP] = "cgroup", [SELECTION_UNIT] = "unit", [SELECTION_USER] = "user",
-	[SELECTION_NAME] = "name",     [SELECTION_EXE] = "exe",	  [SELECTION_PYTHON] = "python",
+	[SELECTION_CGROUP] = "cgroup", [SELECTION_UNIT] = "unit",     [SELECTION_CONTAINER] = "container",
+	[SELECTION_POD] = "pod",       [SELECTION_USER] = "user",     [SELECTION_NAME] = "name",
+	[SELECTION_EXE] = "exe",       [SELECTION_PYTHON] = "python",
 };
 
 const char *selection_kind_name(enum selection_kind kind)
@@ -93,6 +94,12 @@ static int add_cgroup(struct selection *selection, enum selection_kind kind, boo
 		      const char *value, char *error, size_t sz)
 {
 	struct cgroup_rule *rules, rule = {.is_excluded = is_excluded};
+	static const enum cgroup_rule_kind KINDS[] = {
+		[SELECTION_CGROUP] = CGROUP_RULE_PATH,
+		[SELECTION_UNIT] = CGROUP_RULE_UNIT,
+		[SELECTION_CONTAINER] = CGROUP_RULE_CONTAINER,
+		[SELECTION_POD] = CGROUP_RULE_POD,
+	};
 	const char *suffix = kind == SELECTION_UNIT && !strchr(value, '.') ? ".service" : "";
 
 	if (kind == SELECTION_UNIT && strchr(value, '/'))
@@ -106,7 +113,7 @@ static int add_cgroup(struct selection *selection, enum selection_kind kind, boo
 	if (!rules)
 		return -ENOMEM;
 	selection->cgroup_rules = rules;
-	rule.kind = kind == SELECTION_UNIT ? CGROUP_RULE_UNIT : CGROUP_RULE_PATH;
+	rule.kind = KINDS[kind];
 	if (asprintf(&rule.text, "%s%s", value, suffix) < 0)
 		return -ENOMEM;
 	rules[selection->cgroup_rule_cnt++] = rule;
@@ -210,6 +217,8 @@ int selection_add(struct selection *selection, enum selection_kind kind, bool is
 	switch (kind) {
 	case SELECTION_CGROUP:
 	case SELECTION_UNIT:
+	case SELECTION_CONTAINER:
+	case SELECTION_POD:
 		return add_cgroup(selection, kind, is_excluded, value, ret_error, sz);
 	case SELECTION_USER:
 		return add_user(selection, is_excluded, value, ret_error, sz);
@@ -228,7 +237,9 @@ int selection_exclude(struct selection *selection, const char *text, char *ret_e
 			return selection_add(selection, kind, true, equals + 1, ret_error, sz);
 	}
 	return FAIL(ret_error, sz,
-		    "is not KIND=VALUE: give cgroup=, unit=, user=, name=, exe= or python= and a value");
+		    "is not KIND=VALUE: give cgroup=, unit=, container=, pod=, user=, name=, exe= or python= "
+		    "and a "
+		    "value");
 }
 
 bool selection_is_empty(const struct selection *selection)
@@ -318,17 +329,32 @@ static bool rule_matches(const struct rule *rule, const struct process *process,
 	}
 }
 
+bool selection_judges(const struct selection *selection)
+{
+	return selection && selection->rule_cnt;
+}
+
+static bool excludes_by_name(const struct selection *selection)
+{
+	for (size_t i = 0; i < selection->rule_cnt; i++) {
+		if (selection->rules[i].kind == SELECTION_NAME && selection->rules[i].is_excluded)
+			return true;
+	}
+	return false;
+}
+
 enum selection_verdict selection_judge(const struct selection *selection, const struct process *process,
 				       const struct py_runtime *runtime)
 {
 	u32 wanted = 0, met = 0;
-	bool asks_name = false;
+	bool needs_subject = false;
 
 	for (size_t i = 0; selection && i < selection->rule_cnt; i++) {
 		const struct rule *rule = &selection->rules[i];
 		bool matches = rule_matches(rule, process, runtime);
 
-		asks_name |= rule->kind == SELECTION_NAME;
+		/* What excludes by name may do so by the script; what selects may have met the name already. */
+		needs_subject |= !process->subject && rule->kind == SELECTION_NAME && !matches;
 		if (rule->is_excluded && matches)
 			return SELECTION_REFUSED;
 		if (rule->is_excluded)
@@ -336,9 +362,11 @@ enum selection_verdict selection_judge(const struct selection *selection, const 
 		wanted |= 1u << rule->kind;
 		met |= (u32)matches << rule->kind;
 	}
-	if (asks_name && !process->subject)
-		return SELECTION_UNDECIDED;
-	return met == wanted ? SELECTION_ACCEPTED : SELECTION_REFUSED;
+	if (met == wanted && !(needs_subject && excludes_by_name(selection)))
+		return SELECTION_ACCEPTED;
+	return needs_subject && (met | 1u << SELECTION_NAME) == (wanted | 1u << SELECTION_NAME)
+		       ? SELECTION_UNDECIDED
+		       : SELECTION_REFUSED;
 }
 
 static bool is_among(const struct selection *selection, bool excluded, uid_t uid)

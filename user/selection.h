@@ -2,7 +2,8 @@
 /* Which processes the user asked for: rules by kind, where every kind that is used must be met, by any of its
  * rules, and no exclusion. Who decides:
  *
- *   cgroup, unit, user   the kernel side at each tick, by what the thread is then
+ *   cgroup, unit, container, pod, user
+ *                        the kernel side at each tick, by what the thread is then
  *   name, exe, python    this module, when the interpreter has been found and before the kernel side is told of
  *                        the process; again after an exec
  *   pid                  the target table
@@ -21,6 +22,8 @@
 enum selection_kind {
 	SELECTION_CGROUP,
 	SELECTION_UNIT,
+	SELECTION_CONTAINER, /* the beginning of its name or id */
+	SELECTION_POD,	     /* "namespace/name", or its UID */
 	SELECTION_USER,
 	SELECTION_NAME,	  /* extended regular expression, found in comm, script or module */
 	SELECTION_EXE,	  /* glob of the executable's path, or of its last name */
@@ -60,7 +63,9 @@ enum selection_verdict {
 	SELECTION_UNDECIDED, /* its arguments are not there yet: ask again in a moment */
 };
 
-/* By name, executable and version. */
+/* Whether a rule is by name, executable or version. */
+bool selection_judges(const struct selection *selection);
+/* By these. */
 enum selection_verdict selection_judge(const struct selection *selection, const struct process *process,
 				       const struct py_runtime *runtime);
 /* By cgroup and user, as they are now; cgroups that are new to the rules are taken in. True where /proc cannot

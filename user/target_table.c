@@ -44,9 +44,11 @@ enum {
 	 * threads that are gone. A list that is longer has no end. */
 	SEED_STATES_PER_THREAD = 4,
 	SEED_STATES_BESIDE = 256,
-	/* Processes whose arguments are awaited, and how long: an exec takes milliseconds, unless its files hang. */
+	/* Processes whose arguments are awaited. An exec takes milliseconds, unless its files hang; what has none
+	 * after ten seconds has none. */
 	MAX_UNDECIDED = 1024,
-	UNDECIDED_NS = 5 * CLOCK_NS_PER_S,
+	UNDECIDED_FIRST_NS = 5 * CLOCK_NS_PER_MS,
+	UNDECIDED_LAST_NS = 5 * CLOCK_NS_PER_S,
 };
 
 struct entry {
@@ -56,7 +58,8 @@ struct entry {
 
 struct undecided {
 	pid_t pid;
-	u64 until_ns;
+	u64 next_ns;
+	u64 wait_ns; /* twice as long each time */
 };
 
 struct target_table {
@@ -265,18 +268,28 @@ static bool epoch_for(struct target_table *table, pid_t pid, u64 *ret_epoch)
 	return true;
 }
 
-static void await_decision(struct target_table *table, pid_t pid)
+static struct undecided *undecided_find(struct target_table *table, pid_t pid)
 {
 	for (size_t i = 0; i < table->undecided_cnt; i++) {
 		if (table->undecided[i].pid == pid)
-			return;
+			return &table->undecided[i];
 	}
+	return NULL;
+}
+
+static void await_decision(struct target_table *table, pid_t pid)
+{
+	if (undecided_find(table, pid))
+		return;
 	if (table->undecided_cnt == MAX_UNDECIDED) {
 		table->full_cnt++;
 		return;
 	}
-	table->undecided[table->undecided_cnt++] =
-		(struct undecided){.pid = pid, .until_ns = clock_monotonic_ns() + UNDECIDED_NS};
+	table->undecided[table->undecided_cnt++] = (struct undecided){
+		.pid = pid,
+		.next_ns = clock_monotonic_ns() + UNDECIDED_FIRST_NS,
+		.wait_ns = UNDECIDED_FIRST_NS,
+	};
 }
 
 /* What the selection says of an image, by what /proc says of it now. */
@@ -285,12 +298,34 @@ static bool is_accepted(struct target_table *table, struct process *process, con
 	enum selection_verdict verdict;
 
 	/* Only what runs Python gives a process its name. */
-	if (process->epoch || !selection_is_empty(table->config.selection))
+	if (process->epoch || selection_judges(table->config.selection))
 		process_table_refresh(table->processes, process);
 	verdict = selection_judge(table->config.selection, process, runtime);
 	if (verdict == SELECTION_UNDECIDED)
 		await_decision(table, process->pid);
 	return verdict == SELECTION_ACCEPTED;
+}
+
+/* An exec between the judgement and the publishing went unseen: nothing was published that the kernel side could
+ * have voided. What was judged is looked at once more. */
+static void judge_again(struct target_table *table, struct process *process, const struct py_runtime *runtime,
+			u64 epoch)
+{
+	struct process_config config = {
+		.epoch = epoch,
+		.state = PROCESS_CONFIG_UNDECIDED,
+		.flags = table->config.subprocesses ? PROCESS_CONFIG_FOLLOW_CHILDREN : 0,
+	};
+
+	if (!selection_judges(table->config.selection) || is_accepted(table, process, runtime))
+		return;
+	target_end(target_table_find(table, epoch));
+	if (follows_pids(table))
+		process_publish_put(table->config.processes_fd, process->pid, &config);
+	else
+		process_publish_remove(table->config.processes_fd, process->pid);
+	process->epoch = 0;
+	await_decision(table, process->pid);
 }
 
 static void discover(struct target_table *table, pid_t pid, const struct mapping_event *mapping)
@@ -317,6 +352,8 @@ static void discover(struct target_table *table, pid_t pid, const struct mapping
 		if (runtime.refusal != PY_REFUSAL_NONE)
 			return;
 		err = target_publish(table, process, &runtime, epoch);
+		if (!err)
+			judge_again(table, process, &runtime, epoch);
 	}
 	if (err == -ENOSPC || err == -E2BIG || err == -ENOMEM)
 		table->full_cnt++;
@@ -551,18 +588,27 @@ void target_table_expire(struct target_table *table, u64 now_ns)
 
 bool target_table_retry(struct target_table *table, u64 now_ns)
 {
-	size_t cnt = table->undecided_cnt;
+	struct undecided due[MAX_UNDECIDED];
+	size_t due_cnt = 0, kept = 0;
 
-	/* Those that are still not decided come in again. */
-	table->undecided_cnt = 0;
-	for (size_t i = 0; i < cnt; i++) {
-		struct undecided undecided = table->undecided[i];
-		size_t before = table->undecided_cnt;
+	for (size_t i = 0; i < table->undecided_cnt; i++) {
+		if (table->undecided[i].next_ns <= now_ns)
+			due[due_cnt++] = table->undecided[i];
+		else
+			table->undecided[kept++] = table->undecided[i];
+	}
+	table->undecided_cnt = kept;
+	for (size_t i = 0; i < due_cnt; i++) {
+		struct undecided *again;
 
-		if (now_ns < undecided.until_ns)
-			discover(table, undecided.pid, NULL);
-		if (table->undecided_cnt > before)
-			table->undecided[before].until_ns = undecided.until_ns;
+		discover(table, due[i].pid, NULL);
+		again = undecided_find(table, due[i].pid);
+		if (!again)
+			continue;
+		again->wait_ns = 2 * due[i].wait_ns;
+		again->next_ns = now_ns + again->wait_ns;
+		if (due[i].wait_ns > UNDECIDED_LAST_NS)
+			*again = table->undecided[--table->undecided_cnt];
 	}
 	return table->undecided_cnt != 0;
 }

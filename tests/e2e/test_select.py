@@ -140,7 +140,7 @@ def moves(t, hierarchy):
     t.claim(row["selected"] == "part" and 1.6e9 <= row["outside_ns"] <= 2.6e9,
             f"{hierarchy.name}: the summary says that it was selected for a part of the time", row)
     left = row["cpu_ns"] - row["outside_ns"] - row["weight_ns"]
-    t.claim(abs(left) <= 0.1e9, f"{hierarchy.name}: its CPU time is its samples and what was outside", row)
+    t.claim(abs(left) <= 0.05 * row["cpu_ns"], f"{hierarchy.name}: its CPU time is its samples and what was outside", row)
     t.claim(not made.summary().lost_samples(), f"{hierarchy.name}: nothing counts as lost")
     kernel = made.summary().data["kernel"]
     t.claim(kernel["ticks_outside"] >= 1600, f"{hierarchy.name}: ticks outside are counted as such", kernel)
@@ -163,9 +163,11 @@ def test_moves_named(t):
 
 def test_wait(t):
     """--wait: a cgroup that appears later, and the duration counts from then"""
-    for hierarchy in (groups.v2(t), groups.controller(t)):
+    v2, controller = groups.v2(t), groups.controller(t)
+    # The path alone would mean the one of version 2 by then.
+    for hierarchy, path in ((v2, v2.path("late/inner")), (controller, controller.dir("late/inner"))):
         hierarchy.make("there")
-        made = t.panopy_record("-r", "1khz", "-d", 3, "--wait", "--cgroup", hierarchy.path("late/inner"))
+        made = t.panopy_record("-r", "1khz", "-d", 3, "--wait", "--cgroup", path)
         time.sleep(SETTLE + 1)
         t.claim(made.process.poll() is None, f"{hierarchy.name}: it waits", made.errors)
         hierarchy.make("late", "late/inner")
@@ -179,6 +181,23 @@ def test_wait(t):
         t.claim(800 <= found <= 1200, f"{hierarchy.name}: all of the second that ran in it", found)
         t.claim(abs(made.summary().data["duration_ns"] - 3e9) <= 0.3e9, "the duration is that of the recording")
         t.claim({stack.pid for stack in made.stacks()} == {target.pid}, "and no other process")
+
+
+def test_wait_unit(t):
+    """--wait --unit: the same for what is found by name"""
+    hierarchy = groups.v2(t)
+    hierarchy.top = ""
+    if not os.path.isdir(hierarchy.dir("system.slice")):
+        hierarchy.make("system.slice")
+    unit = f"panopy-test-{os.getpid()}.service"
+    made = t.panopy_record("-r", "1khz", "-d", 3, "--wait", "--unit", unit)
+    time.sleep(SETTLE)
+    hierarchy.make(f"system.slice/{unit}")
+    time.sleep(0.5)
+    groups.start(t, hosts.on_host(t.pythons), [hierarchy.procs(f"system.slice/{unit}")], 1, "alpha", wait=False)
+    made.finish()
+    found = groups.counts(made, "alpha").get("alpha", 0)
+    t.claim(made.status == 0 and 800 <= found <= 1200, "all of the second that ran in it", found, made.explain())
 
 
 def test_wait_interrupted(t):
@@ -317,6 +336,37 @@ def test_kinds(t):
         t.claim(listed(t, *everyone, *options) == pids, "ps lists the same")
         t.claim({p["pid"] for p in made.summary().data["processes"]} == pids, "the summary, too",
                 made.summary().data["processes"])
+
+
+def test_containers_and_units(t):
+    """--container, --pod and --unit by the cgroups that runtimes and systemd make; none that a container made"""
+    hierarchy = groups.v2(t)
+    hierarchy.top = ""
+    mark = f"{os.getpid():08x}"
+    outer, inner, pod = mark * 8, mark[::-1] * 8, f"{mark}-1111-2222-3333-444455556666"
+    unit = f"panopy-test-{mark}.service"
+    where = {"alpha": f"docker/{outer}", "beta": f"docker/{outer}/docker/{inner}", "gamma": f"system.slice/{unit}",
+             "delta": f"kubepods/besteffort/pod{pod}/{inner}"}
+    fake = f"docker/{outer}/system.slice/{unit}"
+    for group in (*where.values(), fake):
+        parts = group.split("/")
+        for depth in range(1, len(parts) + 1):
+            if not os.path.isdir(hierarchy.dir("/".join(parts[:depth]))):
+                hierarchy.make("/".join(parts[:depth]))
+    busy_in(t, hierarchy, where)
+    groups.start(t, hosts.on_host(t.pythons), [hierarchy.procs(fake)], 600, "fake")
+    for options, wanted in ((("--container", outer[:12]), ("alpha", "beta", "fake")), (("--container", inner), ("delta",)),
+                            (("--unit", unit), ("gamma",)), (("--unit", unit[:-8]), ("gamma",)),
+                            (("--pod", pod), ("delta",)),
+                            (("--container", outer, "--exclude", f"cgroup={hierarchy.dir(where['beta'])}"),
+                             ("alpha", "fake")),
+                            (("--unit", unit, "--container", outer), ())):
+        made = t.panopy_record("-r", "1khz", "-d", 2, *options).finish()
+        found = groups.counts(made, *LABELS, "fake")
+        t.claim(set(found) == set(wanted) and made.status == (0 if wanted else 4),
+                f"{' '.join(options)}: {', '.join(wanted) or 'nothing, status 4'}", found, made.explain())
+    done = subprocess.run([t.panopy, "ps", "--container", "ffffffff"], capture_output=True, text=True)
+    t.claim(done.returncode == 1 and "there is no container 'ffffffff'" in done.stderr, "one that is not there", done)
 
 
 def test_started_later(t):

@@ -205,7 +205,7 @@ static void test_errors(void **state)
 		{"record -Z", "-Z", "panopy record --help"},
 		{"record --json", "--json", "panopy record --help"},
 		{"record --no", "--no-lines or --no-subprocesses", "write it out"},
-		{"record --p 1", "--p can mean", "--pid or --python"},
+		{"record --p 1", "--p can mean", "--pid or --pod"},
 		{"record -p 1,x", "'x'", "-p 1234,1300"},
 		{"record -p 1,", "''", "-p 1234,1300"},
 		{"record -p 0", "'0'", "-p 1234,1300"},
@@ -241,7 +241,7 @@ static void test_errors(void **state)
 		{"record --name (", "--name: '('", "no regular expression"},
 		{"record --python 2", "--python: '2'", "3.12+"},
 		{"ps --exclude root", "--exclude: 'root'", "user="},
-		{"record --wait", "--wait needs", "--cgroup or --unit"},
+		{"record --wait", "--wait needs", "--cgroup, --unit, --container or --pod"},
 		{"ps --no-subprocesses", "--no-subprocesses needs", "--pid"},
 		{"record -o x --summary x", "both write to 'x'", "another path"},
 	};

@@ -87,6 +87,18 @@ static void test_undecided(void **state)
 	early.subject = NULL;
 	assert_int_equal(selection_judge(selection, &early, &RUNTIME), SELECTION_UNDECIDED);
 	selection_free(selection);
+	selection = WITH("name=work", "python=3.11");
+	assert_int_equal(selection_judge(selection, &early, &RUNTIME), SELECTION_REFUSED);
+	selection_free(selection);
+	selection = WITH("name=python", "name=work");
+	assert_int_equal(selection_judge(selection, &early, &RUNTIME), SELECTION_ACCEPTED);
+	selection_free(selection);
+	selection = WITH("name=python", "!name=work");
+	assert_int_equal(selection_judge(selection, &early, &RUNTIME), SELECTION_UNDECIDED);
+	selection_free(selection);
+	selection = WITH("!name=work");
+	assert_int_equal(selection_judge(selection, &early, &RUNTIME), SELECTION_UNDECIDED);
+	selection_free(selection);
 	selection = WITH("exe=python*");
 	assert_int_equal(selection_judge(selection, &early, &RUNTIME), SELECTION_ACCEPTED);
 	selection_free(selection);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -244,6 +245,106 @@ static void seeding_rests_after_a_long_walk(void **state)
 	assert_in_range(walk_max, 64, 512);
 }
 
+static struct selection *selection_of(enum selection_kind kind, bool excluded, const char *value)
+{
+	struct selection *selection;
+	char error[128];
+
+	assert_int_equal(selection_new(&selection), 0);
+	assert_int_equal(selection_add(selection, kind, excluded, value, error, sizeof(error)), 0);
+	return selection;
+}
+
+/* A table over this process, of which only what is selected is published. */
+static void check_selection(struct selection *selection, size_t pid_cnt, bool is_published)
+{
+	pid_t self = getpid();
+	struct target_table *table;
+
+	kernel.is_known = false;
+	runs_python = true;
+	assert_int_equal(target_table_new(&table, &(struct target_table_config){.pids = &self,
+										.pid_cnt = pid_cnt,
+										.selection = selection}),
+			 0);
+	if (pid_cnt)
+		assert_int_equal(target_table_follow(table, self), 0);
+	target_table_on_mapping(table, &(struct mapping_event){.pid = self});
+	assert_int_equal(kernel.is_known, is_published || pid_cnt);
+	if (kernel.is_known)
+		assert_int_equal(kernel.config.state,
+				 is_published ? PROCESS_CONFIG_READY : PROCESS_CONFIG_UNDECIDED);
+	assert_false(target_table_retry(table, clock_monotonic_ns()));
+	target_table_free(table);
+	selection_free(selection);
+}
+
+static void only_the_selected_is_published(void **state)
+{
+	for (size_t pid_cnt = 0; pid_cnt < 2; pid_cnt++) {
+		check_selection(selection_of(SELECTION_EXE, false, "target_table_test"), pid_cnt, true);
+		check_selection(selection_of(SELECTION_EXE, false, "other"), pid_cnt, false);
+		check_selection(selection_of(SELECTION_NAME, false, "table_test"), pid_cnt, true);
+		check_selection(selection_of(SELECTION_NAME, true, "table_test"), pid_cnt, false);
+		check_selection(selection_of(SELECTION_PYTHON, false, "3.12+"), pid_cnt, false);
+	}
+}
+
+static bool not_sampled(void *ctx, u32 process_id)
+{
+	return false;
+}
+
+static bool sampled(void *ctx, u32 process_id)
+{
+	return true;
+}
+
+/* A user's process is published whoever runs it, as its threads may change: the kernel side decides. */
+static void never_selected_is_not_listed(void **state)
+{
+	char value[32];
+
+	for (int i = 0; i < 3; i++) {
+		struct target_table *table;
+		struct selection *selection;
+		size_t cnt;
+
+		snprintf(value, sizeof(value), "%u", getuid() + (i > 0));
+		selection = selection_of(SELECTION_USER, false, value);
+		assert_int_equal(
+			target_table_new(&table, &(struct target_table_config){.selection = selection}), 0);
+		kernel.is_known = false;
+		target_table_on_mapping(table, &(struct mapping_event){.pid = getpid()});
+		assert_true(kernel.is_known);
+		target_table_drop_unselected(table, i == 2 ? sampled : not_sampled, NULL);
+		target_table_summaries(table, &cnt);
+		assert_int_equal(cnt, i == 1 ? 0 : 1);
+		target_table_free(table);
+		selection_free(selection);
+	}
+}
+
+/* What an exit event says that was outside stands in the summary. */
+static void ticks_outside_add_up(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct summary_process *rows;
+	struct process_event event;
+	size_t cnt;
+
+	target_table_on_mapping(fixture->table, &(struct mapping_event){.pid = fixture->self});
+	event = event_of(fixture, PROCESS_EVENT_EXEC, clock_monotonic_ns());
+	event.outside_ticks = 3;
+	target_table_on_event(fixture->table, &event);
+	event = event_of(fixture, PROCESS_EVENT_EXIT, kernel.config.epoch);
+	event.outside_ticks = 4;
+	target_table_on_event(fixture->table, &event);
+	rows = target_table_summaries(fixture->table, &cnt);
+	assert_int_equal(cnt, 1);
+	assert_int_equal(rows[0].outside_ticks, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -255,6 +356,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(host_exec_of_no_python_is_forgotten, set_up_host, tear_down),
 		cmocka_unit_test_setup_teardown(exec_in_order_keeps_the_kernels_epoch, set_up_followed,
 						tear_down),
+		cmocka_unit_test(only_the_selected_is_published),
+		cmocka_unit_test(never_selected_is_not_listed),
+		cmocka_unit_test_setup_teardown(ticks_outside_add_up, set_up_host, tear_down),
 		cmocka_unit_test_setup_teardown(seeding_rests_after_a_long_walk, set_up_host, tear_down),
 	};
 

@@ -23,7 +23,7 @@ class Hierarchy:
 
     def make(self, *groups):
         """Groups below this test's own one, parents first; their paths from the hierarchy's root."""
-        if not os.path.isdir(self.mount + self.top):
+        if self.top and not os.path.isdir(self.mount + self.top):
             os.mkdir(self.mount + self.top)
             self.t.at_end(lambda: self.remove(""))
         for group in groups:
