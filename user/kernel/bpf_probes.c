@@ -190,6 +190,12 @@ void probe_task_work(struct feature_result *ret_result)
 									     : FEATURE_STATE_PRESENT;
 }
 
+/* Version 2 needs the helper; the hierarchies of version 1 are read from the kernel's own structures. */
+void probe_cgroup_selection(struct feature_result *ret_result)
+{
+	probe_helper(ret_result, BPF_FUNC_current_task_under_cgroup);
+}
+
 /* bpf_ktime_get_coarse_ns came with the same release as the accounting to memory cgroups (Linux 5.11),
  * which itself cannot be seen from outside. */
 void probe_bpf_memory_accounting(struct feature_result *ret_result)

@@ -16,6 +16,7 @@ void probe_bpf_loop(struct feature_result *ret_result);
 void probe_may_goto(struct feature_result *ret_result);
 void probe_task_pt_regs(struct feature_result *ret_result);
 void probe_task_work(struct feature_result *ret_result);
+void probe_cgroup_selection(struct feature_result *ret_result);
 void probe_bpf_memory_accounting(struct feature_result *ret_result);
 
 /* Which function of the kernel runs a program when a thread returns to user mode. */

@@ -167,6 +167,13 @@ static const struct entry ENTRIES[FEATURE_COUNT] = {
 				 "use a newer kernel"},
 			.probe = probe_task_work,
 		},
+	[FEATURE_CGROUP_SELECTION] =
+		{
+			.info = {"cgroup_selection", "selection by cgroup in the kernel", FEATURE_OPTIONAL,
+				 "--cgroup, --unit, --container and --pod cannot be used",
+				 "use a kernel built with CONFIG_CGROUPS=y"},
+			.probe = probe_cgroup_selection,
+		},
 	[FEATURE_BPF_MEMORY_ACCOUNTING] =
 		{
 			.info = {"bpf_memory", "room for BPF maps", FEATURE_OPTIONAL,
