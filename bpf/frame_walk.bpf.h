@@ -356,6 +356,7 @@ static __always_inline void walk_begin(struct walk_scratch *s, u64 frame)
 	w->chunk_lo = w->chunk + w->layout.chunk_data;
 	w->chunk_hi = tstate_u64(s, w->layout.tstate_datastack_top);
 	w->frame = frame;
+	w->first_frame = frame;
 	w->last_ordinary = ~0ULL;
 	w->last_entry = 0;
 	w->entry_previous = 0;

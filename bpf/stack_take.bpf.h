@@ -8,6 +8,7 @@
 #include "cframe_walk.bpf.h"
 #include "code_object.bpf.h"
 #include "thread_state.bpf.h"
+#include "walk_compare.bpf.h"
 
 /* Makes the scratch ready; what the caller knows of the thread it fills in behind this. */
 static __always_inline void stack_begin(struct walk *w, const struct py_layout *layout, u64 epoch,
@@ -44,6 +45,8 @@ static __always_inline int stack_walk(struct walk_scratch *s, struct thread_slot
 	w->salt = fingerprint_mix(fingerprint_mix(cfg.hash_key, w->epoch), w->interp);
 	code_proof_read(s);
 	walk_thread(s);
+	if (cfg.compare)
+		walk_compare(s);
 	return reason;
 }
 

@@ -74,6 +74,11 @@ struct walk {
 	u64 filename_addr;	      /* the file name digested last in this sample, 0: none */
 	u64 filename_digest;
 	u32 searched; /* the thread's state was searched for */
+	/* Where the walk began, and the second one of walk_compare.bpf.h. */
+	u32 naive_cnt;
+	u64 first_frame;
+	u64 naive_frame;
+	u32 naive_differs;
 };
 
 /* What is known of the code object at one address, per CPU, so that nothing is torn. */

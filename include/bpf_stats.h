@@ -38,7 +38,9 @@
 	X(BPF_STAT_RESUME_MOVED_ON, "resume_moved_on", "stacks not read so: the thread had moved on")        \
 	X(BPF_STAT_RESUME_FAILED, "resume_failed",                                                           \
 	  "stacks not read so: memory that is not there, or that a program would bring in")                  \
-	X(BPF_STAT_RESUME_NS, "resume_ns", "nanoseconds spent on that")
+	X(BPF_STAT_RESUME_NS, "resume_ns", "nanoseconds spent on that")                                      \
+	X(BPF_STAT_COMPARED, "compared", "stacks walked a second time, frame by frame")                      \
+	X(BPF_STAT_COMPARED_DIFFERENT, "compared_different", "of them, those that differed")
 
 enum bpf_stat {
 #define BPF_STAT_ENUMERATOR(name, json, text) name,

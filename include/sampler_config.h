@@ -28,6 +28,9 @@ struct sampler_config {
 	u32 task_work;
 	/* Scratches for that, behind those of the CPUs. */
 	u32 resume_scratch_cnt;
+	/* Other than 0: every stack is walked a second time, frame by frame, and compared. For tests. */
+	u32 compare;
+	u32 reserved;
 	struct selection_config selection;
 };
 
@@ -37,6 +40,6 @@ enum sampler_task_work {
 	SAMPLER_TASK_WORK_PLAIN = 2, /* bpf_task_work_schedule_resume (Linux 7.0) */
 };
 
-SHARED_ASSERT_SIZE(struct sampler_config, 192);
+SHARED_ASSERT_SIZE(struct sampler_config, 200);
 
 #endif

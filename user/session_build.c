@@ -46,6 +46,7 @@ static int open_kernel(struct session *session, const struct failure *failure)
 		.kernel_frames = session->options->kernel_frames,
 		.max_processes = MAX_KERNEL_PROCESSES,
 		.variant = getenv("PANOPY_SAMPLER"),
+		.compare = getenv("PANOPY_COMPARE") != NULL,
 	};
 	struct perf_timers_config timers_config = {.period_ns = session->options->period_ns};
 	size_t cnt, wanted, sz;

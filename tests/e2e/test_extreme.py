@@ -3,6 +3,7 @@
 import os
 
 from lib import legal
+from lib.hosts import one_per_minor
 from lib.source import Source, patterns, stack_matches
 
 EXTREME = {
@@ -118,3 +119,21 @@ def test_deep(t):
         recording = t.record("-r", 50, "-d", 2, "-p", target.pid)
         check_depth(t, target, 100000, recording.stacks(target.pid))
         target.kill()
+
+
+def test_compared(t):
+    """every build of the sampler that this kernel takes, compared with a walk frame by frame inside the same sample"""
+    scripts = (("ladder.py", "40", "8"), ("generators.py",), ("kinds.py",), ("deep.py", "904"))
+    targets = t.start_all([(python, script, 600, *arguments) for script, *arguments in scripts
+                           for python in one_per_minor(t.pythons)])
+    pids = ",".join(str(target.pid) for target in targets)
+    for sampler in ("bounded", "callback", "may_goto", "resume"):
+        recording = t.panopy_record("-r", "2khz", "-d", 4, "-p", pids, folder=sampler, popen={
+            "env": {**os.environ, "PANOPY_SAMPLER": sampler, "PANOPY_COMPARE": "1"}}).finish()
+        if recording.status == 5 and "does not take the sampler" in recording.errors:
+            t.note(f"not run, this kernel does not take it: {sampler}")
+            continue
+        t.require(recording.status == 0, f"{sampler}: the recording succeeds", recording.explain())
+        kernel = recording.summary().data["kernel"]
+        t.claim(kernel["compared"] > 5000 and not kernel["compared_different"],
+                f"{sampler}: {kernel['compared_different']} of {kernel['compared']} stacks differ")

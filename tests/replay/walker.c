@@ -119,6 +119,7 @@ void walker_walk(const struct walker_input *input, struct walker_output *ret_out
 	struct walk *w = &s->walk;
 
 	cfg.kernel_frames = input->kernel_frames ? input->kernel_frames : LIMIT_SAMPLE_FRAMES;
+	cfg.compare = input->compare;
 	g_kernel.cpu = input->cpu;
 	g_kernel.read = input->read;
 	g_kernel.ctx = input->ctx;
@@ -138,6 +139,8 @@ void walker_walk(const struct walker_input *input, struct walker_output *ret_out
 		.frames = scratch_frame(s, 0),
 		.read_cnt = g_kernel.read_cnt,
 		.fingerprint_reads = g_kernel.stats[BPF_STAT_FINGERPRINT_READS],
+		.compared = g_kernel.stats[BPF_STAT_COMPARED],
+		.compared_different = g_kernel.stats[BPF_STAT_COMPARED_DIFFERENT],
 		.code_cnt = g_kernel.code_cnt,
 	};
 	for (size_t i = 0; i < g_kernel.code_cnt; i++)

@@ -29,6 +29,7 @@ struct walker_input {
 	u64 epoch;
 	u32 cpu;	      /* below WALKER_CPUS: each has a scratch of its own */
 	u32 kernel_frames;    /* 0: LIMIT_SAMPLE_FRAMES */
+	u32 compare;	      /* sampler_config.compare */
 	u64 tstate_hint;      /* 0: search */
 	const u64 *registers; /* WALKER_REGISTERS; NULL: interrupted in the kernel */
 	walker_read_fn read;
@@ -47,6 +48,7 @@ struct walker_output {
 	const struct py_frame *frames;
 	size_t read_cnt;
 	size_t fingerprint_reads;
+	u64 compared, compared_different;
 	size_t code_cnt;
 	const struct code_record *codes[WALKER_CODES];
 };

@@ -82,6 +82,7 @@ static struct sampler_config sampler_config_of(const struct bpf_loader *loader,
 	return (struct sampler_config){
 		.hash_key = random_key(),
 		.period_ns = config->period_ns,
+		.compare = config->compare,
 		.kernel_frames = frames && frames < LIMIT_SAMPLE_FRAMES ? frames : LIMIT_SAMPLE_FRAMES,
 		.kernel_stack_sz = 4 * (u32)sysconf(_SC_PAGESIZE),
 		.wakeup_bytes =
