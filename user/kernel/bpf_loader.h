@@ -17,7 +17,7 @@ struct bpf_loader_config {
 	bool only_followed; /* children of processes that are not followed are left alone */
 	size_t max_processes;
 	struct selection_config selection;
-	bool compare; /* sampler_config.compare */
+	bool compare;	     /* sampler_config.compare */
 	const char *variant; /* of the sampler (kernel/sampler_object.h); NULL: the best that loads */
 };
 
