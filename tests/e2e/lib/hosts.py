@@ -66,6 +66,7 @@ class Target:
 class Python:
     def __init__(self, version, root, command):
         self.version = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+        self.build = version.lstrip("0123456789.")  # "", "t" free-threaded, "d" debug, "td"
         self.text, self.root, self.command = version, root, command
         self._staged = STAGED.setdefault(root, {})
 
@@ -107,8 +108,9 @@ class Python:
         self._staged.clear()
 
 
-def find_pythons(listing=None):
-    """Every supported Python, oldest first. `listing`: a file in the form that scripts/find-pythons prints."""
+def find_pythons(listing=None, builds=("",)):
+    """Every supported Python of these builds, oldest first. `listing`: a file in the form that scripts/find-pythons
+    prints."""
     if listing:
         with open(listing, encoding="utf-8") as file:
             text = file.read()
@@ -122,7 +124,7 @@ def find_pythons(listing=None):
             continue
         version, root, command = fields[:3]
         python = Python(version, "" if root == "-" else root, command)
-        if python.minor in SUPPORTED:
+        if python.minor in SUPPORTED and python.build in builds:
             found.append(python)
     return sorted(found, key=lambda python: (python.version, python.root))
 
