@@ -6,6 +6,18 @@
  * counter (py_layout.interp_code_proof) is the one at which it was last read: 3.14+ counts code objects
  * freed, 3.13 counts those made, and either unchanged means that the address holds the same one.
  *
+ * In free-threaded builds other threads make and free code objects while the sample is taken. All of this
+ * holds there, too:
+ *   - A frame's reference, counted or deferred, keeps its code object; what has deferred references only is
+ *     freed with the world stopped, after every thread's frames were visited (CPython 3.14, Python/
+ *     gc_free_threading.c). The interrupted thread cannot pop a frame meanwhile.
+ *   - Whatever is on its frames was put there before the interrupt, so if another code object took the address
+ *     since the fingerprint was read, it was made, and the former one freed, before the counter is read now.
+ *     Both counters have moved by then: 3.14+ adds to its own, atomically, before anything is freed
+ *     (code_dealloc), 3.13 to its own under a mutex (init_code in Objects/codeobject.c).
+ *   - co_version is taken under that mutex, so no two code objects share one.
+ * What other threads do after the counter was read concerns code objects that are not on these frames.
+ *
  * "Sent" is remembered for all CPUs in one word per code object, so nothing can be torn; a place that
  * another one takes only costs sending it again.
  */

@@ -24,6 +24,7 @@
 #include "config.bpf.h"
 #include "loops.bpf.h"
 #include "scratch.bpf.h"
+#include "thread_bytecode.bpf.h"
 #include "thread_state.bpf.h"
 #include "user_mem.bpf.h"
 
@@ -76,13 +77,15 @@ static __always_inline void identity_add_fingerprint(struct walk *w, u64 code, u
 	w->fingerprints += fingerprint_mix(code ^ cfg.hash_key, fingerprint);
 }
 
-/* Writes frame `idx`; a fingerprint of 0 is read once the walk is over. */
-static __always_inline void walk_emit(struct walk_scratch *s, u32 idx, u64 code, u64 instr, u32 fingerprint)
+/* Writes frame `idx`, which runs the bytecode at `bytecode`; a fingerprint of 0 is read once the walk is
+ * over. */
+static __always_inline void walk_emit(struct walk_scratch *s, u32 idx, u64 code, u64 instr, u64 bytecode,
+				      u32 fingerprint)
 {
 	struct py_frame *frame = scratch_frame(s, idx);
 
 	frame->code = code;
-	frame->instr_off = (s32)(instr - code - s->walk.layout.code_code_adaptive);
+	frame->instr_off = (s32)(instr - bytecode);
 	frame->fingerprint = fingerprint;
 	s->walk.identity = fingerprint_mix(s->walk.identity ^ code, (u32)frame->instr_off);
 	if (fingerprint) {
@@ -125,6 +128,29 @@ static __always_inline int is_just_popped(const struct walk *w, const u8 *p, u64
 	return frame == w->chunk_hi && !w->frame_cnt && !w->entry_seen;
 }
 
+/* Where the frame's bytecode begins, free-threaded 3.14+. 0 to go on. Frames behind the leaf went through
+ * RESUME: an index of 0 says that they run the code object's own. */
+static __always_inline int walk_bytecode(struct walk_scratch *s, const u8 *p, u64 code, u64 instr,
+					 u64 *ret_bytecode)
+{
+	struct walk *w = &s->walk;
+	u32 index = *(const u32 *)(p + (w->layout.frame_tlbc_index & FRAME_MASK));
+	const struct bytecode_slot *slot = bytecode_slot_of(s, code);
+	int reason;
+
+	if (!index && w->frame_cnt)
+		return 0;
+	if (!bytecode_slot_holds(s, slot, code, instr, index)) {
+		reason = bytecode_find(w->scratch_id, code, instr, index);
+		if (reason) {
+			walk_stop(w, reason);
+			return 1;
+		}
+	}
+	*ret_bytecode = slot->base;
+	return 0;
+}
+
 /* One frame whose bytes are at `p`. 0 to go on with walk.frame, 1 when the walk is over or must
  * change chunks. */
 static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 frame)
@@ -136,6 +162,7 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 	u64 instr = *(const u64 *)(p + (layout->frame_instr & FRAME_MASK));
 	u8 owner = *(p + (layout->frame_owner & FRAME_MASK));
 	int in_chunk = frame >= w->chunk_lo && (frame < w->chunk_hi || is_just_popped(w, p, frame));
+	u64 bytecode;
 
 	if ((layout->traits & PY_TRAIT_OWNER_ENTRY) && owner >= layout->owner_entry)
 		return walk_entry(w, frame, previous);
@@ -164,7 +191,10 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
 		return 1;
 	}
-	walk_emit(s, w->frame_cnt, code, instr, code_slot_fingerprint(s, code));
+	bytecode = code + layout->code_code_adaptive;
+	if (layout->code_tlbc && walk_bytecode(s, p, code, instr, &bytecode))
+		return 1;
+	walk_emit(s, w->frame_cnt, code, instr, bytecode, code_slot_fingerprint(s, code));
 	w->frame_cnt++;
 	w->frame = previous;
 	if ((layout->traits & PY_TRAIT_IS_ENTRY) && *(p + (layout->frame_is_entry & FRAME_MASK))) {
@@ -221,8 +251,9 @@ static __always_inline int walk_next_chunk(struct walk *w)
 
 /* Steps over the ordinary frames of a window on the current chunk, which all lie between `base` and the
  * first frame. Stops in front of the first that needs a closer look (walk_frame). Everything it keeps is
- * in registers: this is where deep stacks spend their time. */
-static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 limit)
+ * in registers: this is where deep stacks spend their time. `has_copies` is constant, so that the walk of
+ * other builds does nothing for copies of the bytecode. */
+static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 limit, int has_copies)
 {
 	struct walk *w = &s->walk;
 	const struct py_layout *layout = &w->layout;
@@ -232,7 +263,7 @@ static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 
 
 	for (u32 i = loop_zero(s); loop_goes_on(i, WALK_WINDOW_FRAMES); i++) {
 		u64 off = frame - base;
-		u64 code, previous;
+		u64 code, previous, instr, bytecode;
 		const u8 *p;
 
 		if (off >= limit || cnt >= frame_limit)
@@ -244,6 +275,17 @@ static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 
 		if (*(p + (layout->frame_owner & FRAME_MASK)) != FRAME_OWNED_BY_THREAD || !code ||
 		    !previous || frame >= last || (frame & 7))
 			break;
+		instr = *(const u64 *)(p + (layout->frame_instr & FRAME_MASK));
+		bytecode = code + layout->code_code_adaptive;
+		if (has_copies) {
+			u32 index = *(const u32 *)(p + (layout->frame_tlbc_index & FRAME_MASK));
+			const struct bytecode_slot *slot = bytecode_slot_of(s, code);
+
+			if (!cnt || (index && !bytecode_slot_holds(s, slot, code, instr, index)))
+				break;
+			if (index)
+				bytecode = slot->base;
+		}
 		if ((layout->traits & PY_TRAIT_IS_ENTRY) && !w->entry_seen &&
 		    *(p + (layout->frame_is_entry & FRAME_MASK))) {
 			w->entry_seen = 1;
@@ -252,7 +294,7 @@ static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 
 		if (code != last_code || !fingerprint)
 			fingerprint = code_slot_fingerprint(s, code);
 		last_code = code;
-		walk_emit(s, cnt, code, *(const u64 *)(p + (layout->frame_instr & FRAME_MASK)), fingerprint);
+		walk_emit(s, cnt, code, instr, bytecode, fingerprint);
 		cnt++;
 		last = frame;
 		frame = previous;
@@ -313,8 +355,12 @@ __noinline int walk_step(u32 id)
 		return 1;
 	}
 	opaque(base);
-	if (w->frame >= w->chunk_lo && w->frame < w->chunk_hi)
-		walk_ordinary(s, base, limit);
+	if (w->frame >= w->chunk_lo && w->frame < w->chunk_hi) {
+		if (w->layout.code_tlbc)
+			walk_ordinary(s, base, limit, 1);
+		else
+			walk_ordinary(s, base, limit, 0);
+	}
 	off = w->frame - base;
 	if (off >= limit)
 		return 0;

@@ -21,8 +21,7 @@ static __always_inline int frame_equals(const struct walk_scratch *s, const stru
 	if (frame->code != code)
 		return 0;
 	/* There the offset is one in a copy of the bytecode. */
-	return (layout->traits & PY_TRAIT_FREE_THREADED) ||
-	       frame->instr_off == (s32)(instr - code - layout->code_code_adaptive);
+	return layout->code_tlbc || frame->instr_off == (s32)(instr - code - layout->code_code_adaptive);
 }
 
 /* One frame of the second walk; 1 when it is over. */

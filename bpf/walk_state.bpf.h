@@ -19,6 +19,7 @@ enum {
 	/* Rounds of the inner of two nested loops (loops.bpf.h). */
 	LOOP_STRIDE = 64,
 	CODE_SLOTS = 2048,
+	BYTECODE_SLOTS = 256,
 	/* General registers of the architecture that has more (aarch64: x0-x30). */
 	WALK_REGISTERS = 31,
 };
@@ -89,9 +90,20 @@ struct code_slot {
 	u32 fingerprint;
 };
 
+/* The copy of the bytecode that the frames of one code object run (thread_bytecode.bpf.h). */
+struct bytecode_slot {
+	u64 code;
+	u64 base;
+	u32 sz;
+	u32 index;
+	u32 sequence; /* sample in which it was read */
+	u32 reserved;
+};
+
 struct walk_scratch {
 	struct walk walk;
 	struct code_slot codes[CODE_SLOTS];
+	struct bytecode_slot bytecodes[BYTECODE_SLOTS];
 	u16 misses[LIMIT_SAMPLE_FRAMES];
 	/* One record, ready to be copied to the ring: header, then frames. */
 	u8 sample[sizeof(struct sample_record) + LIMIT_SAMPLE_FRAMES * sizeof(struct py_frame)];

@@ -35,7 +35,7 @@ enum py_trait {
 	/* 3.13: interp_code_proof is func_state.next_version, 32 bits: equal and not 0 means none was
 	 * made. */
 	PY_TRAIT_PROOF_NEXT_VERSION = 1u << 9,
-	/* Free-threaded build. */
+	/* Free-threaded build (--disable-gil). */
 	PY_TRAIT_FREE_THREADED = 1u << 10,
 	/* Py_DEBUG build. */
 	PY_TRAIT_DEBUG = 1u << 11,
@@ -84,7 +84,7 @@ struct py_layout {
 	u8 frame_instr;
 	u8 frame_owner;
 	u8 frame_is_entry;
-	u8 frame_tlbc_index; /* free-threaded 3.14+ */
+	u8 frame_tlbc_index; /* which copy of the bytecode `instr` lies in; with code_tlbc */
 	u8 frame_sz;	     /* bytes to read to cover all of the above */
 	u8 owner_entry;	     /* smallest owner that marks an entry frame */
 
@@ -97,7 +97,7 @@ struct py_layout {
 	u16 code_version;
 	u16 code_code_adaptive; /* offset of the first instruction */
 	u16 code_sz;		/* bytes to read to cover all of the above */
-	u16 code_tlbc;		/* free-threaded 3.14+ */
+	u16 code_tlbc;		/* the copies; free-threaded 3.14+, else 0 */
 
 	/* PyASCIIObject, PyCompactUnicodeObject */
 	u16 unicode_length;

@@ -22,9 +22,6 @@
 void emit_runtime(void)
 {
 	EMIT("version_hex", PY_VERSION_HEX);
-#ifdef Py_GIL_DISABLED
-	EMIT("free_threaded", 1);
-#endif
 	EMIT_FIELD("runtime_finalizing", _PyRuntimeState, _finalizing);
 	EMIT_FIELD("runtime_interpreters_head", _PyRuntimeState, interpreters.head);
 #if PY_VERSION_HEX < 0x030c0000
@@ -78,6 +75,9 @@ void emit_frame(void)
 #endif
 	EMIT_FIELD("frame_previous", _PyInterpreterFrame, previous);
 	EMIT_FIELD("frame_owner", _PyInterpreterFrame, owner);
+#if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030e0000
+	EMIT_FIELD("frame_tlbc_index", _PyInterpreterFrame, tlbc_index);
+#endif
 #if PY_VERSION_HEX < 0x030c0000
 	EMIT_FIELD("frame_is_entry", _PyInterpreterFrame, is_entry);
 #endif
@@ -99,6 +99,9 @@ void emit_objects(void)
 	EMIT_FIELD("code_version", PyCodeObject, co_version);
 #endif
 	EMIT_FIELD("code_code_adaptive", PyCodeObject, co_code_adaptive);
+#if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030e0000
+	EMIT_FIELD("code_tlbc", PyCodeObject, co_tlbc);
+#endif
 	EMIT_FIELD("unicode_length", PyASCIIObject, length);
 	EMIT_FIELD("unicode_hash", PyASCIIObject, hash);
 	EMIT_FIELD("unicode_state", PyASCIIObject, state);
@@ -153,6 +156,9 @@ void emit_debug_offsets(void)
 	EMIT_POSITION("FRAME_EXECUTABLE", interpreter_frame.executable);
 	EMIT_POSITION("FRAME_INSTR", interpreter_frame.instr_ptr);
 	EMIT_POSITION("FRAME_OWNER", interpreter_frame.owner);
+#if PY_VERSION_HEX >= 0x030e0000
+	EMIT_POSITION("FRAME_TLBC_INDEX", interpreter_frame.tlbc_index);
+#endif
 	EMIT_POSITION("CODE_SZ", code_object.size);
 	EMIT_POSITION("CODE_FILENAME", code_object.filename);
 	EMIT_POSITION("CODE_NAME", code_object.name);
@@ -160,6 +166,9 @@ void emit_debug_offsets(void)
 	EMIT_POSITION("CODE_LINETABLE", code_object.linetable);
 	EMIT_POSITION("CODE_FIRSTLINENO", code_object.firstlineno);
 	EMIT_POSITION("CODE_CODE_ADAPTIVE", code_object.co_code_adaptive);
+#if PY_VERSION_HEX >= 0x030e0000
+	EMIT_POSITION("CODE_TLBC", code_object.co_tlbc);
+#endif
 	EMIT_POSITION("OBJECT_TYPE", pyobject.ob_type);
 	EMIT_POSITION("BYTES_SIZE", bytes_object.ob_size);
 	EMIT_POSITION("BYTES_DATA", bytes_object.ob_sval);

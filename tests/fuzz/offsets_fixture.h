@@ -39,6 +39,7 @@ static inline void fixture_values(const struct layout_row *row, u64 values[DEBUG
 	values[DEBUG_OFFSET_FRAME_EXECUTABLE] = layout->frame_executable;
 	values[DEBUG_OFFSET_FRAME_INSTR] = layout->frame_instr;
 	values[DEBUG_OFFSET_FRAME_OWNER] = layout->frame_owner;
+	values[DEBUG_OFFSET_FRAME_TLBC_INDEX] = layout->frame_tlbc_index;
 	values[DEBUG_OFFSET_CODE_SZ] = row->code_struct_sz;
 	values[DEBUG_OFFSET_CODE_FILENAME] = layout->code_filename;
 	values[DEBUG_OFFSET_CODE_NAME] = layout->code_name;
@@ -46,6 +47,7 @@ static inline void fixture_values(const struct layout_row *row, u64 values[DEBUG
 	values[DEBUG_OFFSET_CODE_LINETABLE] = layout->code_linetable;
 	values[DEBUG_OFFSET_CODE_FIRSTLINENO] = layout->code_firstlineno;
 	values[DEBUG_OFFSET_CODE_CODE_ADAPTIVE] = layout->code_code_adaptive;
+	values[DEBUG_OFFSET_CODE_TLBC] = layout->code_tlbc;
 	values[DEBUG_OFFSET_OBJECT_TYPE] = layout->object_type;
 	values[DEBUG_OFFSET_BYTES_SIZE] = layout->bytes_size;
 	values[DEBUG_OFFSET_BYTES_DATA] = layout->bytes_data;
@@ -66,6 +68,7 @@ static inline void fixture_table(const struct debug_offsets_format *format, cons
 	memset(bytes, 0, DEBUG_OFFSETS_MAX_SZ);
 	memcpy(bytes, "xdebugpy", 8);
 	put_u64(bytes, 8, (u64)format->minor << 16 | 0x01f0);
+	put_u64(bytes, 16, row->layout.traits & PY_TRAIT_FREE_THREADED ? 1 : 0);
 	for (int i = 0; i < DEBUG_OFFSET_COUNT; i++) {
 		if (format->positions[i])
 			put_u64(bytes, format->positions[i], values[i]);

@@ -28,6 +28,10 @@ enum {
 	GENERATOR_FRAME_OFF = 72,
 	CSTACK_OFF = 1 << 20,
 	CSTACK_SZ = 64 << 10,
+	COPIES_OFF = 3 << 20,
+	COPY_SZ = 64, /* SIM_LINES * SIM_UNIT bytes, and what separates them */
+	COPY_ARRAYS_OFF = 7 << 20,
+	COPY_ARRAY_SZ = 64,
 	CHUNK_OFF = 4 << 20,
 	ENTRY_SZ = 256, /* an evaluation on the C stack: entry frame, cframe */
 	CFRAME_OFF = 128,
@@ -68,6 +72,71 @@ u32 sim_serial_at(const struct sim_interpreter *sim, u64 code)
 			return sim->codes[i].serial;
 	}
 	return SIM_CODE_NONE;
+}
+
+static bool has_copies(const struct sim_interpreter *sim)
+{
+	return sim->layout->code_tlbc != 0;
+}
+
+/* Where the bytecode begins that a frame with this index runs. */
+static u64 bytecode_of(const struct sim_interpreter *sim, u32 code, u32 index)
+{
+	return index ? sim->codes[code].copies[index]
+		     : sim->codes[code].addr + sim->layout->code_code_adaptive;
+}
+
+static void put_copy(struct sim_interpreter *sim, u32 idx, u32 index, u64 addr)
+{
+	struct sim_code *code = &sim->codes[idx];
+	/* The array moves as it grows; what was there stays as it was. */
+	u64 array = SIM_BASE + COPY_ARRAYS_OFF + ((u64)idx * 8 + code->copies_sz) * COPY_ARRAY_SZ;
+
+	code->copies[index] = addr;
+	sim_put_u64(sim->memory, array, code->copies_sz);
+	for (u32 i = 0; i < code->copies_sz; i++)
+		sim_put_u64(sim->memory, array + 8 + 8 * (u64)i, bytecode_of(sim, idx, i));
+	sim_put_u64(sim->memory, code->addr + sim->layout->code_tlbc, array);
+}
+
+static void free_copy(struct sim_interpreter *sim, u32 idx, u32 index)
+{
+	u64 addr = sim->codes[idx].copies[index];
+
+	if (!addr)
+		return;
+	sim->copy_is_used[(addr - SIM_BASE - COPIES_OFF) / COPY_SZ] = false;
+	put_copy(sim, idx, index, 0);
+}
+
+/* RESUME: the thread's own copy from here on. */
+static void make_copy(struct sim_interpreter *sim, u32 idx, u32 index)
+{
+	u32 place = sim_below(sim->random, SIM_COPIES);
+
+	if (sim->codes[idx].copies[index])
+		return;
+	while (sim->copy_is_used[place])
+		place = (place + 1) % SIM_COPIES;
+	sim->copy_is_used[place] = true;
+	if (index >= sim->codes[idx].copies_sz)
+		sim->codes[idx].copies_sz = index < 2 ? 2 : SIM_THREADS;
+	put_copy(sim, idx, index, SIM_BASE + COPIES_OFF + (u64)place * COPY_SZ);
+}
+
+s64 sim_bytecode_off(const struct sim_interpreter *sim, u64 code, u64 instr, u32 index)
+{
+	u64 own = code + sim->layout->code_code_adaptive;
+
+	if (!has_copies(sim) || instr - own < (u64)SIM_LINES * SIM_UNIT)
+		return (s64)(instr - own);
+	for (u32 i = 0; i < SIM_CODES && index < SIM_THREADS; i++) {
+		u64 copy = sim->codes[i].copies[index];
+
+		if (sim->codes[i].addr == code && copy && instr - copy < (u64)SIM_LINES * SIM_UNIT)
+			return (s64)(instr - copy);
+	}
+	return -1;
 }
 
 /* A compact ASCII string. Its hash may not be computed yet. */
@@ -114,6 +183,11 @@ static void make_code(struct sim_interpreter *sim, u32 idx)
 	sim_put_u64(sim->memory, addr + layout->code_filename, addr + CODE_FILENAME_OFF);
 	sim_put_u64(sim->memory, addr + layout->code_linetable, addr + CODE_TABLE_OFF);
 	sim_put_u32(sim->memory, addr + layout->code_firstlineno, (u32)sim_line(code->serial, 0));
+	if (has_copies(sim)) {
+		sim_put_u64(sim->memory, addr + layout->bytes_size, SIM_LINES * SIM_UNIT / 2);
+		code->copies_sz = 1;
+		put_copy(sim, idx, 0, 0);
+	}
 	if (layout->traits & PY_TRAIT_CODE_VERSION)
 		sim_put_u32(sim->memory, addr + layout->code_version, sim->next_version++);
 	if (layout->traits & PY_TRAIT_PROOF_NEXT_VERSION)
@@ -122,6 +196,10 @@ static void make_code(struct sim_interpreter *sim, u32 idx)
 
 static void free_code(struct sim_interpreter *sim, u32 idx)
 {
+	for (u32 index = 1; index < SIM_THREADS; index++) {
+		if (has_copies(sim))
+			free_copy(sim, idx, index);
+	}
 	sim->codes[idx].is_alive = false;
 	if (sim->layout->traits & PY_TRAIT_PROOF_GENERATION)
 		sim_put_u64(sim->memory, sim->interp + sim->layout->interp_code_proof, ++sim->proof);
@@ -240,7 +318,10 @@ static void put_frame(struct sim_interpreter *sim, const struct sim_frame *frame
 	sim_put_u64(sim->memory, frame->addr + layout->frame_executable, code ? tagged(sim, code) : 0);
 	sim_put_u64(sim->memory, frame->addr + layout->frame_previous, previous);
 	sim_put_u64(sim->memory, frame->addr + layout->frame_instr,
-		    code + layout->code_code_adaptive + (u64)(s64)sim_instr_off(layout, frame->line));
+		    (code ? bytecode_of(sim, frame->code, frame->index) : 0) +
+			    (u64)(s64)sim_instr_off(layout, frame->line));
+	if (has_copies(sim))
+		sim_put_u32(sim->memory, frame->addr + layout->frame_tlbc_index, frame->index);
 	sim_put_u8(sim->memory, frame->addr + layout->frame_owner, owners[frame->kind]);
 	if (layout->traits & PY_TRAIT_IS_ENTRY)
 		sim_put_u8(sim->memory, frame->addr + layout->frame_is_entry, frame->is_entry);
@@ -298,11 +379,38 @@ static bool has_room(const struct sim_interpreter *sim, const struct sim_stack *
 	       (stack->sp - SIM_BASE - CSTACK_OFF) % CSTACK_SZ > 1024;
 }
 
+static void set_line(struct sim_interpreter *sim, struct sim_frame *frame, u32 line)
+{
+	frame->line = line;
+	sim_put_u64(sim->memory, frame->addr + sim->layout->frame_instr,
+		    bytecode_of(sim, frame->code, frame->index) + (u64)(s64)sim_instr_off(sim->layout, line));
+}
+
+/* The leaf goes on: it has come past its RESUME. */
+static void run_own_copy(struct sim_interpreter *sim, struct sim_thread *thread)
+{
+	struct sim_stack *stack = &thread->stacks[thread->current];
+	struct sim_frame *leaf = stack->cnt ? &stack->frames[stack->cnt - 1] : NULL;
+	u32 index = (u32)(thread - sim->threads);
+
+	if (!has_copies(sim) || !leaf || leaf->kind == SIM_FRAME_ENTRY || leaf->index == index)
+		return;
+	if (index)
+		make_copy(sim, leaf->code, index);
+	leaf->index = index;
+	sim_put_u32(sim->memory, leaf->addr + sim->layout->frame_tlbc_index, index);
+	set_line(sim, leaf, leaf->line);
+}
+
 static void push(struct sim_interpreter *sim, struct sim_thread *thread, struct sim_frame frame, bool from_c)
 {
 	struct sim_stack *stack = &thread->stacks[thread->current];
+	u32 index = (u32)(thread - sim->threads);
 	u64 previous;
 
+	run_own_copy(sim, thread);
+	if (frame.kind == SIM_FRAME_ORDINARY)
+		frame.index = sim->codes[frame.code].copies[index] ? index : 0;
 	if (!stack->cnt || from_c)
 		previous = enter(sim, thread, stack, &frame);
 	else
@@ -314,14 +422,6 @@ static void push(struct sim_interpreter *sim, struct sim_thread *thread, struct 
 	put_state(sim, thread);
 }
 
-static void set_line(struct sim_interpreter *sim, struct sim_frame *frame, u32 line)
-{
-	frame->line = line;
-	sim_put_u64(sim->memory, frame->addr + sim->layout->frame_instr,
-		    sim->codes[frame->code].addr + sim->layout->code_code_adaptive +
-			    (u64)(s64)sim_instr_off(sim->layout, line));
-}
-
 /* The leaf's caller goes on behind the call. */
 static void next_line(struct sim_interpreter *sim, struct sim_thread *thread)
 {
@@ -330,6 +430,7 @@ static void next_line(struct sim_interpreter *sim, struct sim_thread *thread)
 
 	if (!leaf || leaf->kind == SIM_FRAME_ENTRY)
 		return;
+	run_own_copy(sim, thread);
 	set_line(sim, leaf, sim_below(sim->random, SIM_LINES));
 }
 
@@ -367,6 +468,7 @@ static void pop(struct sim_interpreter *sim, struct sim_thread *thread)
 
 		generator->is_running = false;
 		generator->line = frame.line;
+		generator->index = frame.index;
 		sim_put_u64(sim->memory, frame.addr + sim->layout->frame_previous, 0);
 		/* At its end, or suspended. */
 		if (sim_chance(sim->random, 4)) {
@@ -400,6 +502,7 @@ static void resume(struct sim_interpreter *sim, struct sim_thread *thread)
 	generator->is_running = true;
 	frame.code = generator->code;
 	frame.line = generator->line;
+	frame.index = generator->index;
 	frame.addr = generator->addr + GENERATOR_FRAME_OFF;
 	push(sim, thread, frame, from_c);
 }
@@ -499,6 +602,23 @@ static void start_thread(struct sim_interpreter *sim, u32 idx)
 	put_state(sim, thread);
 }
 
+/* Those of a thread that ended, unless a suspended generator still points into one. */
+static void free_unused_copies(struct sim_interpreter *sim, u32 index)
+{
+	bool is_used[SIM_CODES] = {0};
+
+	if (!has_copies(sim) || !index || sim_chance(sim->random, 2))
+		return;
+	for (u32 i = 0; i < SIM_GENERATORS; i++) {
+		if (sim->generators[i].is_alive && sim->generators[i].index == index)
+			is_used[sim->generators[i].code] = true;
+	}
+	for (u32 i = 0; i < SIM_CODES; i++) {
+		if (!is_used[i] && sim->codes[i].is_alive)
+			free_copy(sim, i, index);
+	}
+}
+
 static void end_thread(struct sim_interpreter *sim, struct sim_thread *thread)
 {
 	const struct py_layout *layout = sim->layout;
@@ -519,6 +639,7 @@ static void end_thread(struct sim_interpreter *sim, struct sim_thread *thread)
 	sim_put_u64(sim->memory,
 		    prev ? prev + layout->tstate_next : sim->interp + layout->interp_threads_head, next);
 	thread->is_alive = false;
+	free_unused_copies(sim, (u32)(thread - sim->threads));
 }
 
 /* The greenlet that was switched away from left its part of the C stack to be overwritten; it gets it back

@@ -21,13 +21,16 @@ enum {
 	SIM_LINES = 12, /* of one code object */
 	SIM_UNIT = 4,	/* bytes from one line's instruction to the next */
 	SIM_CODE_NONE = 0,
+	SIM_COPIES = 256, /* room for copies of bytecode */
 };
 
 /* A code object that is or was; its serial number is in its name. */
 struct sim_code {
 	u64 addr;
-	u32 serial; /* SIM_CODE_NONE: never made */
-	u32 users;  /* frames and generators; not freed while there are any */
+	u32 serial;		 /* SIM_CODE_NONE: never made */
+	u32 users;		 /* frames and generators; not freed while there are any */
+	u64 copies[SIM_THREADS]; /* free-threaded 3.14+: each thread's bytecode; 0: none */
+	u32 copies_sz;		 /* entries of the array that the code object points at */
 	bool is_alive;
 };
 
@@ -40,6 +43,7 @@ struct sim_frame {
 	u32 code;      /* index */
 	u32 generator; /* index */
 	u32 line;      /* of the instruction that runs, 0 to SIM_LINES - 1 */
+	u32 index;     /* free-threaded 3.14+: the copy of the bytecode that it runs; 0: the code's own */
 	bool is_entry; /* 3.11; and where an evaluation of 3.11 or 3.12 begins */
 	u64 sp_before; /* of the C stack, before this evaluation */
 	u64 cframe;    /* 3.11, 3.12: that of this evaluation */
@@ -49,6 +53,7 @@ struct sim_generator {
 	u64 addr;
 	u32 code;
 	u32 line;
+	u32 index; /* of the bytecode that it ran last */
 	bool is_alive;
 	bool is_running;
 };
@@ -86,6 +91,7 @@ struct sim_interpreter {
 	u32 next_version;
 	u64 proof;
 	u32 next_tid;
+	bool copy_is_used[SIM_COPIES];
 };
 
 /* One frame of the truth. */
@@ -112,6 +118,8 @@ u32 sim_serial_at(const struct sim_interpreter *sim, u64 code);
 /* The name and the line that a frame of that code object must get. */
 void sim_name(u32 serial, char *ret_name, size_t sz);
 s32 sim_line(u32 serial, u32 line);
+/* Where the instruction of a frame with that index lies in its bytecode; -1: in none that it can run. */
+s64 sim_bytecode_off(const struct sim_interpreter *sim, u64 code, u64 instr, u32 index);
 /* Bytes from the first instruction, as the frame of that version stores it. */
 s32 sim_instr_off(const struct py_layout *layout, u32 line);
 

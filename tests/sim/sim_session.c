@@ -317,6 +317,7 @@ struct naive_stack {
 	struct sim_truth frames[LATE_MAX];
 	bool is_known[LATE_MAX]; /* whose code object it is */
 	bool has_line[LATE_MAX];
+	u32 index[LATE_MAX]; /* of the copy of the bytecode */
 	size_t cnt;
 };
 
@@ -326,7 +327,7 @@ static bool naive_frame(struct session *s, u64 addr, struct naive_stack *stack, 
 	u8 bytes[LIMIT_FRAME_SPAN];
 	struct sim_truth *frame = &stack->frames[stack->cnt];
 	u64 instr;
-	s32 off;
+	s64 off;
 	bool is_entry;
 
 	if (sim_read(&s->memory, addr, bytes, layout->frame_sz))
@@ -344,13 +345,29 @@ static bool naive_frame(struct session *s, u64 addr, struct naive_stack *stack, 
 		frame->code &= ~3ULL;
 	if (!frame->code)
 		return false;
-	off = (s32)(instr - frame->code - layout->code_code_adaptive);
+	stack->index[stack->cnt] = 0;
+	if (layout->code_tlbc)
+		memcpy(&stack->index[stack->cnt], bytes + layout->frame_tlbc_index, sizeof(u32));
+	off = sim_bytecode_off(&s->sim, frame->code, instr, stack->index[stack->cnt]);
 	frame->line = off < 0 ? 0 : (u32)off / SIM_UNIT;
 	frame->serial = sim_serial_at(&s->sim, frame->code);
 	stack->is_known[stack->cnt] = frame->serial != SIM_CODE_NONE;
-	stack->has_line[stack->cnt] = off < (s32)(SIM_LINES * SIM_UNIT);
+	stack->has_line[stack->cnt] = off < SIM_LINES * SIM_UNIT && (off >= 0 || !layout->code_tlbc);
 	stack->cnt++;
 	return true;
+}
+
+/* A chain that went astray may hold frames of two threads that run the same code object: user space reads one
+ * copy of its bytecode, so some of them have no line. */
+static void naive_mark_astray(struct naive_stack *stack)
+{
+	for (size_t i = 0; i < stack->cnt; i++) {
+		for (size_t j = 0; j < stack->cnt; j++) {
+			if (stack->frames[i].code == stack->frames[j].code && stack->index[i] &&
+			    stack->index[j] && stack->index[i] != stack->index[j])
+				stack->has_line[i] = false;
+		}
+	}
 }
 
 /* False: it cannot be read to its end. */
@@ -361,6 +378,8 @@ static bool naive_read(struct session *s, u64 addr, struct naive_stack *stack)
 		if (i == LATE_MAX || !naive_frame(s, addr, stack, &addr))
 			return false;
 	}
+	if (s->layout.code_tlbc)
+		naive_mark_astray(stack);
 	return true;
 }
 

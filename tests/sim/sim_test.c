@@ -13,14 +13,17 @@
 #include <string.h>
 #include <time.h>
 
+#include "../fuzz/offsets_fixture.h"
 #include "base/hash.h"
 #include "image_case.h"
+#include "runtime/layout_select.h"
 #include "sim_rules.h"
 #include "sim_session.h"
 
-enum { VERSIONS = 5, FIXED_SEEDS = 10, STEPS_DEFAULT = 60000 };
+enum { VERSIONS = 5, FREE_THREADED_MAX = 16, FIXED_SEEDS = 10, STEPS_DEFAULT = 60000 };
 
-static struct py_layout layouts[VERSIONS];
+static struct py_layout layouts[VERSIONS + FREE_THREADED_MAX];
+static u32 layout_cnt = VERSIONS;
 
 static double now(void)
 {
@@ -53,15 +56,33 @@ static bool check_images(void)
 	return ok && checked;
 }
 
+/* Those of free-threaded builds: there is no image of each of them. */
+static void add_free_threaded_layouts(void)
+{
+	const struct debug_offsets_format *format;
+	const struct layout_row *row;
+	struct debug_offsets offsets;
+	u8 bytes[DEBUG_OFFSETS_MAX_SZ];
+
+	for (size_t n = 0; layout_cnt < VERSIONS + FREE_THREADED_MAX && fixture_at(n, &format, &row); n++) {
+		fixture_table(format, row, bytes);
+		if ((row->layout.traits & PY_TRAIT_FREE_THREADED) && !(row->layout.traits & PY_TRAIT_DEBUG) &&
+		    layout_select_by_offsets(bytes, sizeof(bytes), false, &offsets, &layouts[layout_cnt]) ==
+			    PY_REFUSAL_NONE)
+			layout_cnt++;
+	}
+	printf("%u layouts of free-threaded builds\n", layout_cnt - VERSIONS);
+}
+
 static bool run(u64 seed, u64 steps, struct sim_totals *totals)
 {
-	const struct py_layout *layout = &layouts[seed % VERSIONS];
+	const struct py_layout *layout = &layouts[seed % layout_cnt];
 	const char *failure = sim_session_run(layout, seed, steps, totals);
 
 	if (failure)
-		printf("MISMATCH with --seed %llu --steps %llu (CPython 3.%u): %s\n",
+		printf("MISMATCH with --seed %llu --steps %llu (CPython 3.%u%s): %s\n",
 		       (unsigned long long)seed, (unsigned long long)steps, layout->version >> 16 & 0xff,
-		       failure);
+		       layout->traits & PY_TRAIT_FREE_THREADED ? "t" : "", failure);
 	return !failure;
 }
 
@@ -122,6 +143,8 @@ int main(int argc, char **argv)
 	}
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	ok = check_images();
+	add_free_threaded_layouts();
+	ok = ok && layout_cnt >= VERSIONS + 3;
 	if (ok && is_one)
 		ok = run(seed, steps, &totals);
 	for (seed = 1; ok && !is_one && (seed <= FIXED_SEEDS || now() < end); seed++)

@@ -47,7 +47,7 @@ static void make_rows(struct ps_row rows[3])
 	rows[1] = (struct ps_row){.process = &BOXED, .thread_cnt = 12, .user = "root"};
 	rows[1].runtime =
 		(struct py_runtime){.version = 0x030e00f0,
-				    .refusal = PY_REFUSAL_FREE_THREADED,
+				    .refusal = PY_REFUSAL_LAYOUT_UNKNOWN,
 				    .free_threaded = true,
 				    .shared = true,
 				    .debug = true,
@@ -86,7 +86,7 @@ static void test_ps_piped(void **state)
 				     "main:app --workers 4\n"));
 	assert_non_null(strstr(text, "no: unreadable"));
 	assert_non_null(strstr(text, "\nunreadable: "));
-	assert_non_null(strstr(text, py_refusal_text(PY_REFUSAL_FREE_THREADED)));
+	assert_non_null(strstr(text, py_refusal_text(PY_REFUSAL_LAYOUT_UNKNOWN)));
 	free(text);
 }
 
@@ -164,7 +164,7 @@ static void test_ps_json(void **state)
 	assert_string_equal(json_object_get_string(member(row, "comm")), "gun\\x1bi");
 	assert_true(json_object_get_boolean(member(row, "free_threaded")));
 	assert_string_equal(json_object_get_string(member(row, "refusal")),
-			    py_refusal_name(PY_REFUSAL_FREE_THREADED));
+			    py_refusal_name(PY_REFUSAL_LAYOUT_UNKNOWN));
 	row = json_object_array_get_idx(list, 2);
 	assert_null(member(row, "version"));
 	assert_null(member(row, "shared"));

@@ -10,12 +10,17 @@
 
 #include "../fuzz/offsets_fixture.h"
 
+static bool is_free_threaded(const struct layout_row *row)
+{
+	return row->layout.traits & PY_TRAIT_FREE_THREADED;
+}
+
 static void test_every_known_table_is_decoded(void **state)
 {
 	const struct debug_offsets_format *format;
 	const struct layout_row *row;
 	u8 bytes[DEBUG_OFFSETS_MAX_SZ];
-	size_t n = 0;
+	size_t n = 0, free_threaded_cnt = 0;
 
 	for (; fixture_at(n, &format, &row); n++) {
 		struct debug_offsets offsets;
@@ -23,7 +28,12 @@ static void test_every_known_table_is_decoded(void **state)
 		fixture_table(format, row, bytes);
 		assert_int_equal(decode_debug_offsets(bytes, format->table_sz, &offsets), 0);
 		assert_int_equal(offsets.version, format->minor << 16 | 0x01f0);
-		assert_false(offsets.free_threaded);
+		assert_int_equal(offsets.free_threaded, is_free_threaded(row));
+		free_threaded_cnt += offsets.free_threaded;
+		assert_int_equal(offsets.layout.frame_tlbc_index, row->layout.frame_tlbc_index);
+		assert_int_equal(offsets.layout.code_tlbc, row->layout.code_tlbc);
+		assert_int_equal(row->layout.code_tlbc != 0,
+				 is_free_threaded(row) && format->minor >= 0x030e);
 		assert_int_equal(offsets.tstate_struct_sz, row->tstate_struct_sz);
 		assert_int_equal(offsets.interp_struct_sz, row->interp_struct_sz);
 		assert_int_equal(offsets.frame_struct_sz, row->frame_struct_sz);
@@ -35,7 +45,8 @@ static void test_every_known_table_is_decoded(void **state)
 		assert_int_equal(offsets.layout.tstate_datastack_chunk, row->layout.tstate_datastack_chunk);
 		assert_true(debug_offsets_agree(&offsets, &row->layout));
 	}
-	assert_true(n >= 3);
+	assert_true(n >= 12);
+	assert_true(free_threaded_cnt >= 6);
 }
 
 static bool is_size(int value)
@@ -43,6 +54,11 @@ static bool is_size(int value)
 	return value == DEBUG_OFFSET_RUNTIME_SZ || value == DEBUG_OFFSET_INTERP_SZ ||
 	       value == DEBUG_OFFSET_TSTATE_SZ || value == DEBUG_OFFSET_FRAME_SZ ||
 	       value == DEBUG_OFFSET_CODE_SZ || value == DEBUG_OFFSET_UNICODE_SZ;
+}
+
+static bool is_free_threaded_only(int value)
+{
+	return value == DEBUG_OFFSET_FRAME_TLBC_INDEX || value == DEBUG_OFFSET_CODE_TLBC;
 }
 
 /* Where any alignment will do: single bytes. */
@@ -81,7 +97,8 @@ static void test_each_value_corrupted_in_turn(void **state)
 		for (int value = 0; value < DEBUG_OFFSET_COUNT; value++) {
 			u64 right;
 
-			if (!format->positions[value])
+			if (!format->positions[value] ||
+			    (is_free_threaded_only(value) && !is_free_threaded(row)))
 				continue;
 			for (size_t i = 0; i < sizeof(corrupt) / sizeof(corrupt[0]); i++)
 				expect_invalid(good, format, value, corrupt[i]);
@@ -130,7 +147,6 @@ static void test_header(void **state)
 	assert_int_equal(decode_debug_offsets(bytes, DEBUG_OFFSETS_HEADER_SZ - 1, &offsets), -ENOENT);
 	assert_int_equal(decode_debug_offsets(bytes, 0, &offsets), -ENOENT);
 	put_u64(bytes, 16, 1);
-	assert_int_equal(decode_debug_offsets(bytes, sizeof(bytes), &offsets), -ENOTSUP);
 	assert_int_equal(decode_debug_offsets_header(bytes, sizeof(bytes), &offsets), 0);
 	assert_true(offsets.free_threaded);
 	put_u64(bytes, 16, 2);
@@ -144,6 +160,32 @@ static void test_header(void **state)
 	assert_int_equal(decode_debug_offsets(bytes, sizeof(bytes), &offsets), -ENOENT);
 }
 
+/* A table that says it is free-threaded tells where the copies of the bytecode are; without, it is a lie. */
+static void test_the_flag_must_fit_the_rest(void **state)
+{
+	const struct debug_offsets_format *format;
+	const struct layout_row *row;
+	u8 bytes[DEBUG_OFFSETS_MAX_SZ];
+	size_t seen = 0;
+
+	for (size_t n = 0; fixture_at(n, &format, &row); n++) {
+		struct debug_offsets offsets;
+
+		fixture_table(format, row, bytes);
+		if (!is_free_threaded(row) && format->minor >= 0x030e) {
+			put_u64(bytes, 16, 1);
+			assert_int_equal(decode_debug_offsets(bytes, sizeof(bytes), &offsets), -EINVAL);
+			seen++;
+		} else if (is_free_threaded(row)) {
+			put_u64(bytes, 16, 0);
+			assert_int_equal(decode_debug_offsets(bytes, sizeof(bytes), &offsets), 0);
+			assert_int_equal(offsets.layout.code_tlbc, 0);
+			seen++;
+		}
+	}
+	assert_true(seen >= 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +193,7 @@ int main(void)
 		cmocka_unit_test(test_each_value_corrupted_in_turn),
 		cmocka_unit_test(test_offsets_past_their_struct_or_over_another),
 		cmocka_unit_test(test_header),
+		cmocka_unit_test(test_the_flag_must_fit_the_rest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -282,7 +282,7 @@ static void test_made_up_interpreters(void **state)
 	assert_int_equal(runtime.version, format->minor << 16 | 0x01f0);
 	assert_int_equal(runtime.layout.frame_instr, row->layout.frame_instr);
 	put_u64(elf.runtime, 16, 1);
-	assert_int_equal(refusal_of(&elf, "engine.so", &version), PY_REFUSAL_FREE_THREADED);
+	assert_int_equal(refusal_of(&elf, "engine.so", &version), PY_REFUSAL_LAYOUT_UNKNOWN);
 	put_u64(elf.runtime, 16, 0);
 	put_u64(elf.runtime, format->positions[DEBUG_OFFSET_FRAME_INSTR], UINT64_MAX);
 	assert_int_equal(refusal_of(&elf, "engine.so", &version), PY_REFUSAL_OFFSETS_INVALID);

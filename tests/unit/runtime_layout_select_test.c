@@ -151,10 +151,6 @@ static void test_versions_and_flavours_are_named(void **state)
 
 	assert_true(fixture_at(0, &format, &row));
 	fixture_table(format, row, bytes);
-	put_u64(bytes, 16, 1);
-	assert_int_equal(layout_select_by_offsets(bytes, sizeof(bytes), false, &offsets, &layout),
-			 PY_REFUSAL_FREE_THREADED);
-	assert_true(offsets.free_threaded);
 	put_u64(bytes, 8, 0x031000a1);
 	assert_int_equal(layout_select_by_offsets(bytes, sizeof(bytes), false, &offsets, &layout),
 			 PY_REFUSAL_VERSION_UNKNOWN);
@@ -165,6 +161,40 @@ static void test_versions_and_flavours_are_named(void **state)
 	bytes[0] = 'X';
 	assert_int_equal(layout_select_by_offsets(bytes, sizeof(bytes), false, &offsets, &layout),
 			 PY_REFUSAL_OFFSETS_INVALID);
+}
+
+/* Frames and code objects of the other flavour have other sizes, and objects other heads. */
+static void test_free_threaded_rows_are_for_free_threaded_builds(void **state)
+{
+	const struct debug_offsets_format *format;
+	const struct layout_row *row;
+	u8 bytes[DEBUG_OFFSETS_MAX_SZ];
+	struct debug_offsets offsets;
+	struct py_layout layout;
+	size_t seen = 0;
+
+	for (size_t n = 0; fixture_at(n, &format, &row); n++) {
+		bool free_threaded = row->layout.traits & PY_TRAIT_FREE_THREADED;
+
+		fixture_table(format, row, bytes);
+		if (free_threaded) {
+			assert_int_equal(layout_select_by_offsets(bytes, sizeof(bytes), is_debug(row),
+								  &offsets, &layout),
+					 PY_REFUSAL_NONE);
+			assert_true(offsets.free_threaded);
+			assert_true(layout.object_type == 24 && layout.bytes_size == 32);
+			assert_int_equal(layout.frame_tlbc_index, row->layout.frame_tlbc_index);
+			assert_int_equal(layout.code_tlbc, row->layout.code_tlbc);
+			assert_true(layout.frame_sz >= layout.frame_tlbc_index + 4);
+			assert_true(layout.code_sz >= layout.code_tlbc + 8);
+			seen++;
+		}
+		put_u64(bytes, 16, !free_threaded);
+		assert_int_not_equal(
+			layout_select_by_offsets(bytes, sizeof(bytes), is_debug(row), &offsets, &layout),
+			PY_REFUSAL_NONE);
+	}
+	assert_true(seen >= 6);
 }
 
 static void test_every_refusal_has_its_own_words(void **state)
@@ -190,6 +220,7 @@ int main(void)
 		cmocka_unit_test(test_final_releases_may_append_to_the_thread_state),
 		cmocka_unit_test(test_another_interpreter_state_costs_only_its_proof),
 		cmocka_unit_test(test_versions_and_flavours_are_named),
+		cmocka_unit_test(test_free_threaded_rows_are_for_free_threaded_builds),
 		cmocka_unit_test(test_every_refusal_has_its_own_words),
 	};
 

@@ -58,6 +58,11 @@ static const struct struct_rule {
 		.in = (struct_), .width = (width_), .field_off = offsetof(struct py_layout, field),          \
 		.field_width = sizeof(((struct py_layout *)0)->field)                                        \
 	}
+#define FREE_THREADED_OFFSET_OF(struct_, width_, field)                                                      \
+	{                                                                                                    \
+		.in = (struct_), .width = (width_), .field_off = offsetof(struct py_layout, field),          \
+		.field_width = sizeof(((struct py_layout *)0)->field), .free_threaded = true                 \
+	}
 #define SIZE_OF(field)                                                                                       \
 	{                                                                                                    \
 		.in = IS_SIZE, .field_off = offsetof(struct debug_offsets, field), .field_width = 4          \
@@ -67,7 +72,8 @@ static const struct value_rule {
 	u8 in;	  /* enum py_struct */
 	u8 width; /* of what lies there; 0: the value is where something ends or begins, any width */
 	u16 field_off;
-	u8 field_width; /* of the field that takes the value; 0: not kept */
+	u8 field_width;	    /* of the field that takes the value; 0: not kept */
+	bool free_threaded; /* other builds have 0 there */
 } value_rules[DEBUG_OFFSET_COUNT] = {
 	[DEBUG_OFFSET_RUNTIME_SZ] = {.in = IS_SIZE},
 	[DEBUG_OFFSET_RUNTIME_FINALIZING] = OFFSET_OF(IN_RUNTIME, 8, runtime_finalizing),
@@ -91,6 +97,7 @@ static const struct value_rule {
 	[DEBUG_OFFSET_FRAME_EXECUTABLE] = OFFSET_OF(IN_FRAME, 8, frame_executable),
 	[DEBUG_OFFSET_FRAME_INSTR] = OFFSET_OF(IN_FRAME, 8, frame_instr),
 	[DEBUG_OFFSET_FRAME_OWNER] = OFFSET_OF(IN_FRAME, 1, frame_owner),
+	[DEBUG_OFFSET_FRAME_TLBC_INDEX] = FREE_THREADED_OFFSET_OF(IN_FRAME, 4, frame_tlbc_index),
 	[DEBUG_OFFSET_CODE_SZ] = SIZE_OF(code_struct_sz),
 	[DEBUG_OFFSET_CODE_FILENAME] = OFFSET_OF(IN_CODE, 8, code_filename),
 	[DEBUG_OFFSET_CODE_NAME] = OFFSET_OF(IN_CODE, 8, code_name),
@@ -99,6 +106,7 @@ static const struct value_rule {
 	[DEBUG_OFFSET_CODE_FIRSTLINENO] = OFFSET_OF(IN_CODE, 4, code_firstlineno),
 	/* co_code_adaptive is the struct's tail, one byte of an array. */
 	[DEBUG_OFFSET_CODE_CODE_ADAPTIVE] = OFFSET_OF(IN_CODE, 1, code_code_adaptive),
+	[DEBUG_OFFSET_CODE_TLBC] = FREE_THREADED_OFFSET_OF(IN_CODE, 8, code_tlbc),
 	[DEBUG_OFFSET_OBJECT_TYPE] = OFFSET_OF(IN_OBJECT, 8, object_type),
 	[DEBUG_OFFSET_BYTES_SIZE] = OFFSET_OF(IN_BYTES, 8, bytes_size),
 	[DEBUG_OFFSET_BYTES_DATA] = OFFSET_OF(IN_BYTES, 1, bytes_data),
@@ -120,9 +128,9 @@ static const struct debug_offsets_format *find_format(u32 version)
 	return NULL;
 }
 
-static bool format_has(const struct debug_offsets_format *format, int value)
+static bool format_has(const struct debug_offsets_format *format, bool free_threaded, int value)
 {
-	return format->positions[value] != 0;
+	return format->positions[value] != 0 && (free_threaded || !value_rules[value].free_threaded);
 }
 
 static bool validate_sizes(const u64 values[DEBUG_OFFSET_COUNT])
@@ -144,9 +152,9 @@ static bool validate_offset(const u64 values[DEBUG_OFFSET_COUNT], int value)
 	const struct struct_rule *in = &struct_rules[rule->in];
 	u64 off = values[value];
 
-	if (off >= in->span || (rule->width > 1 && off % rule->width != 0))
-		return false;
-	if (rule->width == 0 && (off == 0 || off % 8 != 0))
+	if (rule->width == 0)
+		return off != 0 && off % 8 == 0 && off <= in->span && off <= values[in->size_value];
+	if (off >= in->span || off % rule->width != 0)
 		return false;
 	/* off < span, so the sum cannot wrap. */
 	return in->size_value == NO_SIZE || off + rule->width <= values[in->size_value];
@@ -161,17 +169,19 @@ static bool overlap(const u64 values[DEBUG_OFFSET_COUNT], int one, int other)
 	return values[one] < values[other] + b->width && values[other] < values[one] + a->width;
 }
 
-static bool validate_values(const struct debug_offsets_format *format, const u64 values[DEBUG_OFFSET_COUNT])
+static bool validate_values(const struct debug_offsets_format *format, bool free_threaded,
+			    const u64 values[DEBUG_OFFSET_COUNT])
 {
 	if (!validate_sizes(values))
 		return false;
 	for (int i = 0; i < DEBUG_OFFSET_COUNT; i++) {
-		if (value_rules[i].in == IS_SIZE || !format_has(format, i))
+		if (value_rules[i].in == IS_SIZE || !format_has(format, free_threaded, i))
 			continue;
 		if (!validate_offset(values, i))
 			return false;
 		for (int j = 0; j < i; j++) {
-			if (value_rules[j].in != IS_SIZE && format_has(format, j) && overlap(values, i, j))
+			if (value_rules[j].in != IS_SIZE && format_has(format, free_threaded, j) &&
+			    overlap(values, i, j))
 				return false;
 		}
 	}
@@ -223,16 +233,16 @@ int decode_debug_offsets(const void *bytes, size_t sz, struct debug_offsets *ret
 	if (err)
 		return err;
 	format = find_format(offsets.version);
-	if (!format || offsets.free_threaded)
+	if (!format)
 		return -ENOTSUP;
 	byte_reader_init(&reader, bytes, sz);
 	for (int i = 0; i < DEBUG_OFFSET_COUNT; i++) {
-		if (!format_has(format, i))
+		if (!format_has(format, offsets.free_threaded, i))
 			continue;
 		byte_reader_seek(&reader, format->positions[i]);
 		values[i] = byte_reader_u64(&reader);
 	}
-	if (reader.failed || !validate_values(format, values))
+	if (reader.failed || !validate_values(format, offsets.free_threaded, values))
 		return -EINVAL;
 	for (int i = 0; i < DEBUG_OFFSET_COUNT; i++)
 		store_value(&offsets, &value_rules[i], values[i]);
@@ -250,7 +260,7 @@ bool debug_offsets_agree(const struct debug_offsets *offsets, const struct py_la
 		const struct value_rule *rule = &value_rules[i];
 
 		if (rule->in == IS_SIZE || rule->in == IN_RUNTIME || rule->in == IN_INTERP ||
-		    !format_has(format, i))
+		    !format_has(format, offsets->free_threaded, i))
 			continue;
 		if (load_layout_field(&offsets->layout, rule) != load_layout_field(layout, rule))
 			return false;

@@ -33,8 +33,8 @@ struct debug_offsets {
 /* Only the part that all versions share (version, free_threaded). -ENOENT: no such table here. */
 int decode_debug_offsets_header(const void *bytes, size_t sz, struct debug_offsets *ret_offsets);
 
-/* The whole. -ENOENT: no such table; -ENOTSUP: a version whose table is not known, or free-threaded;
- * -EINVAL: a value cannot be right. */
+/* The whole. -ENOENT: no such table; -ENOTSUP: a version whose table is not known; -EINVAL: a value cannot be
+ * right. */
 int decode_debug_offsets(const void *bytes, size_t sz, struct debug_offsets *ret_offsets);
 
 /* Does `layout` (a generated row) say the same as the target of thread states, frames and objects? */

@@ -59,6 +59,7 @@ static u32 frame_sz(const struct py_layout *layout)
 	cover(&sz, layout->frame_instr, 8);
 	cover(&sz, layout->frame_owner, 1);
 	cover(&sz, layout->frame_is_entry, 1);
+	cover(&sz, layout->frame_tlbc_index, 4);
 	return sz;
 }
 
@@ -72,6 +73,7 @@ static u32 code_sz(const struct py_layout *layout)
 	cover(&sz, layout->code_linetable, 8);
 	cover(&sz, layout->code_firstlineno, 4);
 	cover(&sz, layout->code_version, 4);
+	cover(&sz, layout->code_tlbc, 8);
 	return sz;
 }
 
@@ -105,6 +107,11 @@ static bool row_is_debug(const struct layout_row *row)
 	return row->layout.traits & PY_TRAIT_DEBUG;
 }
 
+static bool row_is_free_threaded(const struct layout_row *row)
+{
+	return row->layout.traits & PY_TRAIT_FREE_THREADED;
+}
+
 static bool tstate_fits(const struct layout_row *row, const struct debug_offsets *offsets)
 {
 	s64 growth = (s64)offsets->tstate_struct_sz - row->tstate_struct_sz;
@@ -131,7 +138,8 @@ static const struct layout_row *find_row(const struct debug_offsets *offsets, bo
 		const struct layout_row *row = &layout_rows[i];
 
 		if (row->minor != offsets->version >> 16 || row_is_debug(row) != debug ||
-		    !tstate_fits(row, offsets) || row->frame_struct_sz != offsets->frame_struct_sz ||
+		    row_is_free_threaded(row) != offsets->free_threaded || !tstate_fits(row, offsets) ||
+		    row->frame_struct_sz != offsets->frame_struct_sz ||
 		    row->code_struct_sz != offsets->code_struct_sz ||
 		    row->unicode_struct_sz != offsets->unicode_struct_sz ||
 		    !debug_offsets_agree(offsets, &row->layout))
@@ -166,8 +174,6 @@ enum py_refusal layout_select_by_offsets(const void *bytes, size_t sz, bool debu
 	refusal = refusal_of_version(ret_offsets->version);
 	if (refusal != PY_REFUSAL_NONE)
 		return refusal;
-	if (ret_offsets->free_threaded)
-		return PY_REFUSAL_FREE_THREADED;
 	err = decode_debug_offsets(bytes, sz, ret_offsets);
 	if (err)
 		return PY_REFUSAL_OFFSETS_INVALID;

@@ -8,7 +8,6 @@ static const struct {
 	[PY_REFUSAL_NONE] = {"none", "can be profiled"},
 	[PY_REFUSAL_VERSION_TOO_OLD] = {"version_too_old", "older than Python 3.11"},
 	[PY_REFUSAL_VERSION_UNKNOWN] = {"version_unknown", "a Python version that is not known"},
-	[PY_REFUSAL_FREE_THREADED] = {"free_threaded", "free-threaded builds are not supported"},
 	[PY_REFUSAL_MUSL] = {"musl", "Pythons linked to musl are not supported"},
 	[PY_REFUSAL_NOT_CPYTHON] = {"not_cpython", "another implementation than CPython"},
 	[PY_REFUSAL_ARCHITECTURE] = {"architecture", "built for another architecture than this machine's"},

@@ -21,7 +21,6 @@ enum py_refusal {
 	PY_REFUSAL_NONE = 0,
 	PY_REFUSAL_VERSION_TOO_OLD, /* before 3.11 */
 	PY_REFUSAL_VERSION_UNKNOWN, /* newer than any known, or the version word makes no sense */
-	PY_REFUSAL_FREE_THREADED,
 	PY_REFUSAL_MUSL,
 	PY_REFUSAL_NOT_CPYTHON,	      /* PyPy, GraalPy, ... */
 	PY_REFUSAL_ARCHITECTURE,      /* not this machine's, or not 64 bits */

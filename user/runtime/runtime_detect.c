@@ -280,7 +280,7 @@ static void fill_runtime(struct py_runtime *runtime, const struct candidate *can
 	} else if (runtime->refusal == PY_REFUSAL_NONE) {
 		runtime->refusal = PY_REFUSAL_FILE_INVALID;
 	}
-	if (is_musl && (runtime->refusal == PY_REFUSAL_NONE || runtime->refusal == PY_REFUSAL_FREE_THREADED))
+	if (is_musl && runtime->refusal == PY_REFUSAL_NONE)
 		runtime->refusal = PY_REFUSAL_MUSL;
 	if (runtime->refusal == PY_REFUSAL_NONE)
 		runtime->layout = info->layout;

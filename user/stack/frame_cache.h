@@ -44,6 +44,7 @@ struct cached_frame {
 	u64 instr;
 	u32 fingerprint; /* of the code object; 0: not known, or it has none */
 	u32 frame_id;	 /* CACHED_FRAME_UNNAMED, or whatever the caller names frames by */
+	s32 instr_off;	 /* bytes from the first instruction */
 	u8 owner;
 };
 

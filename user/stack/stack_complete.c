@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "stack/bytecode_copy.h"
 #include "stack/frame_cache.h"
 #include "stack/frame_reader.h"
 
@@ -42,6 +43,8 @@ struct walked_frame {
 	u64 previous;
 	size_t cached; /* place of the frame at this address in the cached stack, or CACHED_FRAME_NONE */
 	u32 code_idx;
+	u32 tlbc_index;
+	s32 instr_off;
 	u8 owner;
 	bool is_entry;
 	bool is_same; /* holds what the cached one held */
@@ -53,6 +56,7 @@ struct code_list {
 	u64 *codes;
 	u32 *fingerprints;
 	bool *is_used;
+	struct bytecode_copy *copies; /* of the bytecode; free-threaded 3.14+ */
 	size_t cnt;
 	struct id_map index;
 	u64 *wanted; /* scratch: those to be read, and what was */
@@ -64,6 +68,7 @@ struct stack_completer {
 	size_t max_walked;
 	struct frame_cache *cache;
 	struct frame_reader *reader;
+	struct bytecode_reader *bytecodes;
 	struct stack_stats stats;
 	/* Of the stack at hand. */
 	const struct stack_request *request;
@@ -91,11 +96,13 @@ static int alloc_scratch(struct stack_completer *completer)
 	codes->codes = calloc(max_walked, sizeof(*codes->codes));
 	codes->fingerprints = calloc(max_walked, sizeof(*codes->fingerprints));
 	codes->is_used = calloc(max_walked, sizeof(*codes->is_used));
+	codes->copies = calloc(max_walked, sizeof(*codes->copies));
 	codes->wanted = calloc(max_walked, sizeof(*codes->wanted));
 	codes->answers = calloc(max_walked, sizeof(*codes->answers));
 	id_map_init(&codes->index, max_walked);
 	return completer->walked && completer->frames && completer->frame_ids && codes->codes &&
-			       codes->fingerprints && codes->is_used && codes->wanted && codes->answers
+			       codes->fingerprints && codes->is_used && codes->copies && codes->wanted &&
+			       codes->answers
 		       ? 0
 		       : -ENOMEM;
 }
@@ -118,6 +125,8 @@ int stack_completer_new(struct stack_completer **ret_completer, const struct sta
 			&completer->stats);
 	if (!err)
 		err = frame_reader_new(&completer->reader, &completer->stats);
+	if (!err)
+		err = bytecode_reader_new(&completer->bytecodes);
 	if (err) {
 		stack_completer_free(completer);
 		return err;
@@ -130,12 +139,14 @@ void stack_completer_free(struct stack_completer *completer)
 {
 	if (!completer)
 		return;
+	bytecode_reader_free(completer->bytecodes);
 	frame_reader_free(completer->reader);
 	frame_cache_free(completer->cache);
 	id_map_release(&completer->codes.index);
 	free(completer->codes.codes);
 	free(completer->codes.fingerprints);
 	free(completer->codes.is_used);
+	free(completer->codes.copies);
 	free(completer->codes.wanted);
 	free(completer->codes.answers);
 	free(completer->walked);
@@ -173,6 +184,14 @@ static int fetch(struct stack_completer *completer, u64 addr)
 static u64 load_u64(const u8 *bytes)
 {
 	u64 value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+static u32 load_u32(const u8 *bytes)
+{
+	u32 value;
 
 	memcpy(&value, bytes, sizeof(value));
 	return value;
@@ -218,6 +237,7 @@ static int walk_frame(struct stack_completer *completer, u64 addr, struct walked
 	ret_frame->code = load_u64(bytes + layout->frame_executable);
 	ret_frame->previous = load_u64(bytes + layout->frame_previous);
 	ret_frame->instr = load_u64(bytes + layout->frame_instr);
+	ret_frame->tlbc_index = layout->code_tlbc ? load_u32(bytes + layout->frame_tlbc_index) : 0;
 	ret_frame->owner = bytes[layout->frame_owner];
 	ret_frame->is_entry =
 		(layout->traits & PY_TRAIT_OWNER_ENTRY) && ret_frame->owner >= layout->owner_entry;
@@ -350,20 +370,62 @@ static void codes_read(struct stack_completer *completer, const struct stack_nam
 	}
 }
 
+/* Frames of one thread run one copy of each code object, or the code object's own; one that runs another
+ * copy gets no line. */
+static void copies_find(struct stack_completer *completer)
+{
+	struct code_list *codes = &completer->codes;
+
+	for (size_t i = 0; i < codes->cnt; i++)
+		codes->copies[i] = (struct bytecode_copy){.code = codes->codes[i]};
+	for (size_t i = 0; i < completer->walked_cnt; i++) {
+		const struct walked_frame *frame = &completer->walked[i];
+
+		if (!frame->is_entry && frame->tlbc_index)
+			codes->copies[frame->code_idx].index = frame->tlbc_index;
+	}
+	/* What cannot be read has no line. */
+	if (bytecode_reader_find(completer->bytecodes, completer->request->mem, completer->request->layout,
+				 codes->copies, codes->cnt)) {
+		for (size_t i = 0; i < codes->cnt; i++)
+			codes->copies[i].sz = 0;
+	}
+}
+
+/* Gives each frame the place of its instruction in the bytecode. */
+static void instructions_place(struct stack_completer *completer)
+{
+	const struct py_layout *layout = completer->request->layout;
+
+	if (layout->code_tlbc)
+		copies_find(completer);
+	for (size_t i = 0; i < completer->walked_cnt; i++) {
+		struct walked_frame *frame = &completer->walked[i];
+
+		if (frame->is_entry)
+			continue;
+		frame->instr_off = layout->code_tlbc
+					   ? bytecode_copy_offset(&completer->codes.copies[frame->code_idx],
+								  layout, frame->instr)
+					   : (s32)(frame->instr - frame->code - layout->code_code_adaptive);
+	}
+}
+
 /* Whether its name may be remembered. */
 static bool give_frame(struct stack_completer *completer, const struct stack_namer *namer,
 		       const struct cached_frame *frame, bool is_named)
 {
-	const struct py_layout *layout = completer->request->layout;
 	struct py_frame *out = &completer->frames[completer->cnt];
 	u32 *id = &completer->frame_ids[completer->cnt];
 
 	out->code = frame->code;
-	out->instr_off = (s32)(frame->instr - frame->code - layout->code_code_adaptive);
+	out->instr_off = frame->instr_off;
 	out->fingerprint = frame->fingerprint;
 	*id = frame->frame_id;
 	completer->cnt++;
-	return is_named || namer->name(namer->ctx, out, id);
+	if (is_named)
+		return true;
+	return namer->name(namer->ctx, out, id) && out->instr_off != BYTECODE_NOWHERE;
 }
 
 /* Finishes the frames that were read: with the cached one's name where it is proven to be the same frame. */
@@ -371,7 +433,7 @@ static void name_walked(struct stack_completer *completer, const struct stack_na
 {
 	for (size_t i = 0; i < completer->walked_cnt; i++) {
 		struct walked_frame *frame = &completer->walked[i];
-		struct cached_frame finished = {.code = frame->code, .instr = frame->instr};
+		struct cached_frame finished = {.code = frame->code, .instr_off = frame->instr_off};
 		const struct cached_frame *was;
 		bool is_named = false;
 
@@ -420,6 +482,7 @@ static void keep(struct stack_completer *completer)
 			.addr = walked->addr,
 			.code = walked->code,
 			.instr = walked->instr,
+			.instr_off = walked->instr_off,
 			.owner = walked->owner,
 			.frame_id = CACHED_FRAME_UNNAMED,
 		};
@@ -507,6 +570,7 @@ int stack_complete(struct stack_completer *completer, const struct stack_request
 			completer->cached->deep_ns = request->time_ns;
 		return err;
 	}
+	instructions_place(completer);
 	codes_read(completer, namer);
 	name_walked(completer, namer);
 	name_taken_over(completer, namer);
