@@ -22,6 +22,8 @@ enum {
 	SEARCH_MORE_MS = 5000,
 	/* Where each look reads the state files of new containers. */
 	SEARCH_NAMES_MS = 1000,
+	/* A container that had no name when it was first seen may have one later; mostly it has it from the start. */
+	RENEW_NAMES_MS = 60000,
 	/* Shorter beginnings of an id are taken for a name only. */
 	ID_PREFIX_MIN = 4,
 	LABEL_SZ = 1024,
@@ -35,8 +37,8 @@ struct cgroup_selection {
 	struct cgroup_slot slots[LIMIT_SELECTION_CGROUPS];
 	size_t cnt;
 	u64 searched_ns;
-	struct container_table
-		*containers; /* made anew for each search: a name may come later than its cgroup */
+	struct container_table *containers;
+	u64 renewed_ns; /* when it was last empty */
 };
 
 static const char *last_name(const char *path)
@@ -212,6 +214,15 @@ static bool means_pod(const char *text, const struct container_id *id, const str
 	return strcmp(name, text) == 0;
 }
 
+static bool means_unit(const char *text, const char *path, const struct container_id *id)
+{
+	size_t sz = strlen(text);
+
+	if (sz > strlen(".slice") && strcmp(text + sz - strlen(".slice"), ".slice") == 0)
+		return !id->id[0] && !id->in_user_manager && strcmp(last_name(path), text) == 0;
+	return strcmp(id->unit, text) == 0;
+}
+
 /* Units and pods are the host's own: a container's root and each user may call a cgroup as they like. */
 static bool rule_means(const struct cgroup_selection *selection, const struct cgroup_rule *rule,
 		       const char *path)
@@ -223,7 +234,7 @@ static bool rule_means(const struct cgroup_selection *selection, const struct cg
 		return false;
 	decode_cgroup_path(path, strlen(path), &id);
 	if (rule->kind == CGROUP_RULE_UNIT)
-		return strcmp(id.unit, rule->text) == 0;
+		return means_unit(rule->text, path, &id);
 	container = selection->containers ? container_table_find(selection->containers, &id) : NULL;
 	if (rule->kind == CGROUP_RULE_POD)
 		return means_pod(rule->text, &id, container);
@@ -304,9 +315,12 @@ static int containers_renew(struct cgroup_selection *selection)
 	/* From inside of a container that shares the host's pids, that is where the host's files are. */
 	static const char host_root[] = "/proc/1/root";
 
-	if (!asks_names(selection))
+	if (!asks_names(selection) ||
+	    (selection->containers && !cgroup_selection_missing(selection) &&
+	     selection->searched_ns < selection->renewed_ns + RENEW_NAMES_MS * CLOCK_NS_PER_MS))
 		return 0;
 	container_table_free(selection->containers);
+	selection->renewed_ns = selection->searched_ns;
 	selection->containers = NULL;
 	return container_table_new(&selection->containers, access(host_root, X_OK) == 0 ? host_root : "/");
 }

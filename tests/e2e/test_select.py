@@ -7,6 +7,8 @@ import subprocess
 import time
 
 from lib import groups, hosts
+from lib.folded import names
+from test_containers import start_all
 
 LABELS = ("alpha", "beta", "gamma", "delta")
 SETTLE = 2.0  # until a recording that was just started samples
@@ -357,7 +359,7 @@ def test_containers_and_units(t):
     groups.start(t, hosts.on_host(t.pythons), [hierarchy.procs(fake)], 600, "fake")
     for options, wanted in ((("--container", outer[:12]), ("alpha", "beta", "fake")), (("--container", inner), ("delta",)),
                             (("--unit", unit), ("gamma",)), (("--unit", unit[:-8]), ("gamma",)),
-                            (("--pod", pod), ("delta",)),
+                            (("--unit", "system.slice"), ("gamma",)), (("--pod", pod), ("delta",)),
                             (("--container", outer, "--exclude", f"cgroup={hierarchy.dir(where['beta'])}"),
                              ("alpha", "fake")),
                             (("--unit", unit, "--container", outer), ())):
@@ -367,6 +369,27 @@ def test_containers_and_units(t):
                 f"{' '.join(options)}: {', '.join(wanted) or 'nothing, status 4'}", found, made.explain())
     done = subprocess.run([t.panopy, "ps", "--container", "ffffffff"], capture_output=True, text=True)
     t.claim(done.returncode == 1 and "there is no container 'ffffffff'" in done.stderr, "one that is not there", done)
+
+
+def test_real_containers(t):
+    """--container and --pod of containers that real runtimes started: each alone, and all together"""
+    wanted = [expected for expected in start_all(t) if expected.container]
+    cases = [(("--container", expected.container["name"] or expected.container["id"][:12]), [expected])
+             for expected in wanted]
+    cases += [(("--pod", pod), [expected]) for expected in wanted if expected.pod
+              for pod in (f"{expected.pod['namespace']}/{expected.pod['name']}", expected.pod["uid"])]
+    cases.append(([word for options, _ in cases[:len(wanted)] for word in options], wanted))
+    for options, those in cases:
+        made = t.record("-r", "1khz", "-d", 2, *options)
+        found = {stack.pid for stack in made.stacks()}
+        t.claim(found == {expected.target.pid for expected in those},
+                f"{' '.join(options)}: {', '.join(expected.label for expected in those)} and nothing else", found)
+        for expected in those:
+            have = {name for stack in made.stacks(expected.target.pid) for name in names(stack)}
+            others = {other.function for other in wanted} - {expected.function}
+            t.claim(expected.function in have and not have & others, f"{expected.label}: its own function only", have)
+        t.claim(not made.summary().lost_samples(), "nothing is lost", made.summary().lost_samples())
+        t.claim(listed(t, *options) == found, "ps lists the same")
 
 
 def test_started_later(t):
