@@ -78,10 +78,15 @@ static __always_inline int cgroup_descends_from(struct cgroup *cgroup, u64 id)
 __noinline int selection_holds_v1(u64 id, u32 hierarchy, u32 number)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct css_set *css_set = BPF_CORE_READ(task, cgroups);
+	struct css_set *css_set;
 	struct cgroup *cgroup;
 	int holds;
 
+	/* Checked here, too: before Linux 6.8 the verifier walks through it even if nothing calls it, and a kernel
+	 * without cgroups does not have these types. */
+	if (!cfg.selection.uses_v1)
+		return 0;
+	css_set = BPF_CORE_READ(task, cgroups);
 	if (hierarchy == SELECTION_HIERARCHY_CONTROLLER)
 		cgroup = cgroup_of_controller(css_set, number);
 	else

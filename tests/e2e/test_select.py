@@ -45,6 +45,8 @@ def nested(t, hierarchy):
     made = t.record("-r", "1khz", "-d", 2, "--cgroup", hierarchy.dir("a"), "--exclude",
                     f"cgroup={hierarchy.dir('a/b')}")
     claim_exactly(t, made, ("alpha",), f"{hierarchy.name}: one without what is below")
+    made = t.record("-r", "1khz", "-d", 2, "--exclude", f"cgroup={hierarchy.dir('a')}")
+    claim_exactly(t, made, ("delta",), f"{hierarchy.name}: all but one")
     made = t.record("-r", "1khz", "-d", 2, "--cgroup", os.stat(hierarchy.dir("a/b")).st_ino) \
         if hierarchy.name == "v2" and unique_id(hierarchy.dir("a/b")) else None
     if made:

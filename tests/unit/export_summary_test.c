@@ -156,7 +156,8 @@ static int set_up(void **state)
 	assert_int_equal(process_table_add(fixture->table, 4000, &process), 0);
 	process->cpu_start_ns = CLOCK_NS_PER_S;
 	process->cpu_end_ns = 2 * CLOCK_NS_PER_S;
-	fixture->processes[0] = (struct summary_process){.process_id = process->id, .version = 0x030d01f0};
+	fixture->processes[0] = (struct summary_process){
+		.process_id = process->id, .version = 0x030d01f0, .selected = true, .outside_ticks = 50};
 	process->container = &WEB_CONTAINER;
 	assert_int_equal(process_table_add(fixture->table, 4001, &process), 0);
 	fixture->processes[1] = (struct summary_process){
@@ -255,6 +256,7 @@ static void test_text(void **state)
 		"ring records that made no sense",
 		"ticks that were due and never came",
 		"4000  3.13.1             100     1.00 s     14.0 %  python3 web\\x0a.py",
+		"selected for a part of the time: 500 ms of CPU time were outside",
 		"not profiled: ",
 		"Server.handle (/srv/web/server.py)",
 		"<lambda>\\x0a (/srv/web/\\xff.py)",

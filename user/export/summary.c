@@ -231,8 +231,7 @@ static void print_process(FILE *out, const struct summary *summary, const struct
 		fprintf(out, " %10s", "-");
 	print_command(out, process->command ? process->command : "");
 	if (entry->outside_ticks)
-		fprintf(out,
-			"  %8s  selected for a part of the time only: %s of its CPU time are not of it\n", "",
+		fprintf(out, "  %8s  selected for a part of the time: %s of CPU time were outside\n", "",
 			clock_format_duration(cpu, sizeof(cpu), entry->outside_ticks * summary->period_ns));
 	if (entry->refusal)
 		fprintf(out, "  %8s  not profiled: %s\n", "", py_refusal_text(entry->refusal));
