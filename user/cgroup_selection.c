@@ -129,6 +129,30 @@ static int locate_id(struct cgroup_selection *selection, struct cgroup_slot *slo
 	return search.cnt ? slot_set(slot, search.found, search.path) : -ENOENT;
 }
 
+/* Every end of the path may be the part below the mount that it lies in. */
+static int locate_by_end(struct cgroup_selection *selection, struct cgroup_slot *slot,
+			 const struct stat *wanted)
+{
+	char *real = realpath(slot->rule->text, NULL);
+	int err = -ENOENT;
+
+	for (size_t at = real ? strlen(real) : 0; err == -ENOENT && at-- > 0;) {
+		if (real[at] != '/')
+			continue;
+		for (size_t i = 0; err == -ENOENT && i < selection->hierarchies->cnt; i++) {
+			const struct cgroup_hierarchy *hierarchy = &selection->hierarchies->list[i];
+			char dir[PATH_MAX];
+			struct stat st;
+
+			if (!cgroup_hierarchy_dir(hierarchy, real + at, dir) && !stat(dir, &st) &&
+			    st.st_dev == wanted->st_dev && st.st_ino == wanted->st_ino)
+				err = slot_set(slot, hierarchy, real + at);
+		}
+	}
+	free(real);
+	return err;
+}
+
 /* A directory in the mounted file system. A hierarchy may be mounted in several places, also in part: the
  * device tells which it is, the inode which cgroup. */
 static int locate_mounted(struct cgroup_selection *selection, struct cgroup_slot *slot)
@@ -139,6 +163,8 @@ static int locate_mounted(struct cgroup_selection *selection, struct cgroup_slot
 	if (stat(slot->rule->text, &st) || !S_ISDIR(st.st_mode))
 		return -ENOENT;
 	search.id = st.st_ino;
+	if (!locate_by_end(selection, slot, &st))
+		return 0;
 	for (size_t i = 0; i < selection->hierarchies->cnt; i++) {
 		search.hierarchy = &selection->hierarchies->list[i];
 		if (stat(search.hierarchy->mount, &mount) || mount.st_dev != st.st_dev)

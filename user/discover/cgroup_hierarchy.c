@@ -4,9 +4,9 @@
  * cannot be in a name (kernfs refuses it, kernel/cgroup/cgroup.c cgroup_mkdir). */
 #include "discover/cgroup_hierarchy.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,12 @@
 
 #include "base/cleanup.h"
 
-/* Hosts with thousands of containers have as many mounts. */
-enum { MOUNTINFO_SZ = 16 << 20 };
+enum {
+	/* Hosts with thousands of containers have as many mounts. */
+	MOUNTINFO_SZ = 16 << 20,
+	/* Each level takes a file descriptor. */
+	WALK_DEPTH = 64,
+};
 
 /* The fields of a mountinfo line that matter. */
 struct mount_line {
@@ -259,13 +263,15 @@ const char *cgroup_text_path(const char *text, u32 hierarchy_id, size_t *ret_sz)
 {
 	while (*text) {
 		const char *end = text + strcspn(text, "\n");
-		struct cgroup_hierarchy hierarchy;
+		char *after;
+		unsigned long id = strtoul(text, &after, 10);
+		const char *colon = NULL;
 
+		/* An empty line would be skipped with the space in front of a number. */
+		if (after > text && after < end && *after == ':')
+			colon = memchr(after + 1, ':', (size_t)(end - after - 1));
 		/* The names hold no colon: what follows the second one is the path. */
-		if (!decode_cgroup_line(text, end, &hierarchy) && hierarchy.id == hierarchy_id) {
-			const char *colon = memchr(text, ':', (size_t)(end - text));
-
-			colon = memchr(colon + 1, ':', (size_t)(end - colon - 1));
+		if (colon && id == hierarchy_id) {
 			*ret_sz = (size_t)(end - colon - 1);
 			return colon + 1;
 		}
@@ -283,29 +289,53 @@ bool cgroup_path_is_within(const char *path, size_t sz, const char *top)
 	return sz >= top_sz && memcmp(path, top, top_sz) == 0 && (sz == top_sz || path[top_sz] == '/');
 }
 
+struct walk {
+	const struct cgroup_hierarchy *hierarchy;
+	int (*on_cgroup)(void *ctx, const char *path, u64 id);
+	void *ctx;
+	size_t cnt;
+	char dir[PATH_MAX];
+};
+
+/* The groups in walk->dir, which is `sz` bytes long. Names and inodes are the directory's own: nothing is looked up,
+ * a cgroup has twenty files and more. */
+static int walk_below(struct walk *walk, size_t sz, int depth)
+{
+	DIR *dir = depth < WALK_DEPTH ? opendir(walk->dir) : NULL;
+	char path[PATH_MAX];
+	struct dirent *entry;
+	int err = 0;
+
+	while (dir && !err && (entry = readdir(dir))) {
+		size_t name_sz = strlen(entry->d_name);
+
+		if (entry->d_type != DT_DIR || strcmp(entry->d_name, ".") == 0 ||
+		    strcmp(entry->d_name, "..") == 0 || sz + 1 + name_sz >= sizeof(walk->dir))
+			continue;
+		walk->dir[sz] = '/';
+		memcpy(walk->dir + sz + 1, entry->d_name, name_sz + 1);
+		if (++walk->cnt > CGROUP_WALK_MAX)
+			err = -E2BIG;
+		else if (!cgroup_hierarchy_path(walk->hierarchy, walk->dir, path))
+			err = walk->on_cgroup(walk->ctx, path, entry->d_ino);
+		err = err == 1 ? 0 : err ?: walk_below(walk, sz + 1 + name_sz, depth + 1);
+		walk->dir[sz] = '\0';
+	}
+	if (dir)
+		closedir(dir);
+	return err;
+}
+
 int cgroup_hierarchy_walk(const struct cgroup_hierarchy *hierarchy,
 			  int (*on_cgroup)(void *ctx, const char *path, u64 id), void *ctx)
 {
-	char *const roots[] = {(char *)hierarchy->mount, NULL};
-	char path[PATH_MAX];
-	FTS *fts = fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL);
-	size_t cnt = 0;
-	FTSENT *entry;
-	int err = fts ? 0 : -errno;
+	struct walk walk = {.hierarchy = hierarchy, .on_cgroup = on_cgroup, .ctx = ctx, .cnt = 1};
+	struct stat st;
+	int err;
 
-	while (!err && (entry = fts_read(fts))) {
-		if (entry->fts_info != FTS_D)
-			continue;
-		if (++cnt > CGROUP_WALK_MAX)
-			err = -E2BIG;
-		else if (!cgroup_hierarchy_path(hierarchy, entry->fts_path, path))
-			err = on_cgroup(ctx, path, entry->fts_statp->st_ino);
-		if (err == 1) {
-			fts_set(fts, entry, FTS_SKIP);
-			err = 0;
-		}
-	}
-	if (fts)
-		fts_close(fts);
-	return err;
+	memcpy(walk.dir, hierarchy->mount, sizeof(walk.dir));
+	if (stat(walk.dir, &st))
+		return -errno;
+	err = on_cgroup(ctx, hierarchy->root, st.st_ino);
+	return err == 1 ? 0 : err ?: walk_below(&walk, strlen(walk.dir), 0);
 }
