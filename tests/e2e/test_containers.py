@@ -10,6 +10,8 @@ from lib.hosts import TARGETS, on_host
 from lib.source import Source, patterns, starts_like, stack_matches
 
 BOXED = Source("boxed.py")
+# What docs/containers.md asks for.
+CAPABILITIES = ("CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH", "CAP_CHECKPOINT_RESTORE")
 POD = "2f0e5f0c-1234-4b1c-9d1e-%012x"
 
 
@@ -263,3 +265,41 @@ def test_split_through_sudo(t):
     t.claim(status == 0 and len(made) == 2 and owners == {(4711, 4712)}, "folder and file", status, made, owners)
     t.claim(not [n for n in os.listdir(t.directory) if n.startswith("panopy-")], "and nothing else is written",
             os.listdir(t.directory))
+
+
+def test_from_inside(t):
+    """panopy in a container that shares the host's pids, with the documented capabilities and no more"""
+    rooted = [python for python in t.pythons if python.root]
+    if not boxes.runtime("runc") or not rooted or not boxes.mounted_hierarchies():
+        t.skip("needs runc, a root of scripts/fetch-roots and mounted cgroups")
+    wanted = [*oci(t, rooted[-1], "alder", "runc"), *in_pod(t, rooted[0], "birch")]
+    host = t.start(on_host(t.pythons), "boxed.py", 600, "maple")
+    for name, own_namespace in (("hostns", False), ("ownns", True)):
+        out = t.folder("out-" + name)
+        inside = boxes.Inside(t, name, CAPABILITIES, [out], own_namespace)
+        listed = subprocess.run(inside.command([t.panopy, "ps", "--json"]), stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, check=False)
+        t.require(listed.returncode == 0, f"{name}: ps runs in it", listed.stderr[-400:])
+        processes = {process["pid"]: process for process in json.loads(listed.stdout)["processes"]}
+        argv = [t.panopy, "record", "-r", "1khz", "-d", "2", "--per", "container", "--split", out + "/parts",
+                "--summary", out + "/summary.json"]
+        recorded = subprocess.run(inside.command(argv), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        t.require(recorded.returncode == 0, f"{name}: so does record", recorded.stderr[-800:])
+        parts = read_parts(out + "/parts")
+        for expected in wanted:
+            process = processes.get(expected.target.pid)
+            got = process and process["container"]
+            shown = {key: got[key] for key in expected.container} if got else got
+            # A group of a name that only its state explains is not known by its path from another namespace.
+            known = not own_namespace or expected.pod
+            t.claim(process and (shown == expected.container if known else not got), f"{name}: ps: {expected.label}"
+                    f"{'' if known else ' is not known'}", process)
+            if not known:
+                continue
+            lines = parts.get(expected.label.replace("/", "_"), [])
+            wrong = wrong_stacks(lines, expected.label, expected.function)
+            t.claim(count(lines) > 100 and count(wrong) <= 0.005 * count(lines),
+                    f"{name}: {expected.label}: {count(lines)} samples, of {expected.function} alone", wrong[:3])
+        mine = [line for line in parts.get("host", []) if ";maple (" in line]
+        t.claim(count(mine) > 100 and processes[host.pid]["container"] is None, f"{name}: the host's are the host's",
+                sorted(parts))

@@ -93,8 +93,8 @@ def runtime(name):
     return shutil.which(name) or shutil.which(name, path="/usr/sbin:/sbin")
 
 
-def bundle(directory, python, argv, group, annotations=None, pid_host=False, capabilities=None, mounts=()):
-    """Writes config.json of the OCI runtime specification."""
+def bundle(directory, root, argv, group, annotations=None):
+    """Writes config.json of the OCI runtime specification; returns what it says."""
     path = os.path.join(directory, "config.json")
     if os.path.exists(path):
         os.unlink(path)
@@ -104,18 +104,15 @@ def bundle(directory, python, argv, group, annotations=None, pid_host=False, cap
     spec["process"].update(terminal=False, args=list(map(str, argv)), cwd="/")
     spec["process"]["env"].append("PYTHONHASHSEED=0")
     spec["process"].pop("rlimits", None)
-    if capabilities is not None:
-        for kind in ("bounding", "effective", "permitted"):
-            spec["process"]["capabilities"][kind] = list(capabilities)
-        spec["process"]["capabilities"].pop("ambient", None)
-        spec["process"]["capabilities"].pop("inheritable", None)
-    spec["root"] = {"path": python.root, "readonly": True}
+    spec["root"] = {"path": root, "readonly": True}
     spec["annotations"] = annotations or {}
     spec["linux"]["cgroupsPath"] = group
-    if pid_host:
-        spec["linux"]["namespaces"] = [n for n in spec["linux"]["namespaces"] if n["type"] != "pid"]
-    spec["mounts"] += list(mounts)
-    with open(path, "w", encoding="utf-8") as file:
+    write_spec(directory, spec)
+    return spec
+
+
+def write_spec(directory, spec):
+    with open(os.path.join(directory, "config.json"), "w", encoding="utf-8") as file:
         json.dump(spec, file)
 
 
@@ -158,7 +155,7 @@ def inside_argv(python, *words, folder=None):
 def start_oci(t, name, python, function, container_id, group, root=None, annotations=None):
     """In a container of runc or crun."""
     directory = t.folder("bundle-" + container_id)
-    bundle(directory, python, inside_argv(python, "600", function), group, annotations)
+    bundle(directory, python.root, inside_argv(python, "600", function), group, annotations)
     command = [runtime(name), *(["--root", root] if root else [])]
     enter = enter_private_v1() if name == "crun" else []
     pid_file = os.path.join(directory, "pid")
@@ -185,6 +182,37 @@ def kill_all(*pids):
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
+
+
+class Inside:
+    """Runs commands in a container that sees the host's files and shares its pids, with few capabilities."""
+
+    def __init__(self, t, name, capabilities, writable, own_cgroup_namespace=False):
+        self.root = t.folder("host-" + name)
+        subprocess.run(["mount", "--bind", "/", self.root], check=True)
+        t.at_end(lambda: subprocess.run(["umount", "-l", self.root], check=False))
+        self.directory, self.name = t.folder("inside-" + name), f"panopy-{name}-{os.getpid()}"
+        self.group = f"/panopy-e2e/{self.name}"
+        t.at_end(self.end)
+        spec = bundle(self.directory, self.root, ["true"], self.group)
+        for kind in ("bounding", "effective", "permitted"):
+            spec["process"]["capabilities"][kind] = list(capabilities)
+        for kind in ("ambient", "inheritable"):
+            spec["process"]["capabilities"].pop(kind, None)
+        kinds = [n for n in spec["linux"]["namespaces"] if n["type"] not in ("pid", "cgroup")]
+        spec["linux"]["namespaces"] = kinds + [{"type": "cgroup"}] * own_cgroup_namespace
+        for path in writable:
+            spec["mounts"].append({"destination": path, "type": "bind", "source": path, "options": ["rbind", "rw"]})
+        self.spec = spec
+
+    def command(self, argv):
+        self.spec["process"]["args"] = list(map(str, argv))
+        write_spec(self.directory, self.spec)
+        return [runtime("runc"), "run", "-b", self.directory, self.name]
+
+    def end(self):
+        subprocess.run([runtime("runc"), "delete", "-f", self.name], stderr=subprocess.DEVNULL, check=False)
+        remove_tree(self.group)
 
 
 def only_child(pid):
