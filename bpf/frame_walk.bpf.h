@@ -4,6 +4,8 @@
  * that the interrupt fell between two stores of the interpreter. The checks below tell that apart, and
  * a walk that fails one is never called exact.
  *
+ * From CPython 3.11 on; before, frames are objects (object_walk.bpf.h).
+ *
  * By windows, not by frames: frames of ordinary calls lie on the thread's data stack (_PyStackChunk,
  * growing up), so one read covers the current frame and what lies below it in the same chunk, and the
  * walk steps inside that copy. Frames elsewhere (generators in the heap, entry frames on the C stack)
@@ -21,80 +23,19 @@
 #ifndef PANOPY_FRAME_WALK_BPF_H
 #define PANOPY_FRAME_WALK_BPF_H
 
-#include "config.bpf.h"
 #include "loops.bpf.h"
+#include "object_walk.bpf.h"
 #include "scratch.bpf.h"
 #include "thread_bytecode.bpf.h"
 #include "thread_state.bpf.h"
 #include "user_mem.bpf.h"
+#include "walk_emit.bpf.h"
 
 enum {
-	FRAME_MASK = LIMIT_FRAME_SPAN - 1,
 	FRAME_OWNED_BY_THREAD = 0,
 	FRAME_OWNED_BY_GENERATOR = 1,
 	EXECUTABLE_TAG_BITS = 3,
 };
-
-static __always_inline struct sample_record *scratch_sample(struct walk_scratch *s)
-{
-	return (struct sample_record *)s->sample;
-}
-
-static __always_inline struct py_frame *scratch_frame(struct walk_scratch *s, u32 idx)
-{
-	idx &= LIMIT_SAMPLE_FRAMES - 1;
-	return (struct py_frame *)(s->sample + sizeof(struct sample_record) + idx * sizeof(struct py_frame));
-}
-
-static __always_inline void walk_stop(struct walk *w, u8 reason)
-{
-	w->status = SAMPLE_TRUNCATED;
-	w->reason = reason;
-}
-
-static __always_inline u32 code_slot_idx(u64 tag)
-{
-	return (u32)((tag * 0x9e3779b97f4a7c15ULL) >> 53) & (CODE_SLOTS - 1);
-}
-
-/* What the code slots vouch for; 0 when the fingerprint must be read. */
-static __always_inline u32 code_slot_fingerprint(const struct walk_scratch *s, u64 code)
-{
-	const struct walk *w = &s->walk;
-	u64 tag = code ^ w->salt;
-	const struct code_slot *slot = &s->codes[code_slot_idx(tag)];
-
-	if (slot->tag != tag)
-		return 0;
-	return (w->has_proof && slot->proof == w->proof) || slot->sequence == (u32)w->sequence
-		       ? slot->fingerprint
-		       : 0;
-}
-
-/* Fingerprints are read in another order than frames, so they are summed. */
-static __always_inline void identity_add_fingerprint(struct walk *w, u64 code, u32 fingerprint)
-{
-	w->fingerprints += fingerprint_mix(code ^ cfg.hash_key, fingerprint);
-}
-
-/* Writes frame `idx`, which runs the bytecode at `bytecode`; a fingerprint of 0 is read once the walk is
- * over. */
-static __always_inline void walk_emit(struct walk_scratch *s, u32 idx, u64 code, u64 instr, u64 bytecode,
-				      u32 fingerprint)
-{
-	struct py_frame *frame = scratch_frame(s, idx);
-
-	frame->code = code;
-	frame->instr_off = (s32)(instr - bytecode);
-	frame->fingerprint = fingerprint;
-	s->walk.identity = fingerprint_mix(s->walk.identity ^ code, (u32)frame->instr_off);
-	if (fingerprint) {
-		identity_add_fingerprint(&s->walk, code, fingerprint);
-	} else {
-		s->misses[s->walk.miss_cnt & (LIMIT_SAMPLE_FRAMES - 1)] = idx;
-		s->walk.miss_cnt++;
-	}
-}
 
 /* An entry frame: checks where it lies, notes what it links, is not shown. 0 to go on. */
 static __always_inline int walk_entry(struct walk *w, u64 frame, u64 previous)
@@ -194,7 +135,7 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 	bytecode = code + layout->code_code_adaptive;
 	if (layout->code_tlbc && walk_bytecode(s, p, code, instr, &bytecode))
 		return 1;
-	walk_emit(s, w->frame_cnt, code, instr, bytecode, code_slot_fingerprint(s, code));
+	walk_emit(s, w->frame_cnt, code, (s32)(instr - bytecode), code_slot_fingerprint(s, code));
 	w->frame_cnt++;
 	w->frame = previous;
 	if ((layout->traits & PY_TRAIT_IS_ENTRY) && *(p + (layout->frame_is_entry & FRAME_MASK))) {
@@ -294,7 +235,7 @@ static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 
 		if (code != last_code || !fingerprint)
 			fingerprint = code_slot_fingerprint(s, code);
 		last_code = code;
-		walk_emit(s, cnt, code, instr, bytecode, fingerprint);
+		walk_emit(s, cnt, code, (s32)(instr - bytecode), fingerprint);
 		cnt++;
 		last = frame;
 		frame = previous;
@@ -340,6 +281,8 @@ __noinline int walk_step(u32 id)
 	if (!s)
 		return 1;
 	w = &s->walk;
+	if (w->layout.traits & PY_TRAIT_FRAME_OBJECT)
+		return walk_object(s);
 	if (w->need_chunk)
 		return walk_next_chunk(w);
 	if (w->frame && w->frame == w->base_frame) {
@@ -403,6 +346,8 @@ static __always_inline void walk_begin(struct walk_scratch *s, u64 frame)
 	w->chunk_hi = tstate_u64(s, w->layout.tstate_datastack_top);
 	w->frame = frame;
 	w->first_frame = frame;
+	w->frame_type = 0;
+	w->mark = 0;
 	w->last_ordinary = ~0ULL;
 	w->last_entry = 0;
 	w->entry_previous = 0;

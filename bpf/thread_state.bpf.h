@@ -9,7 +9,7 @@
  *    bind_gilstate_tstate),
  *  - it is linked: the previous state's `next`, or the interpreter's list head, points at it. A freed
  *    state keeps its ids but not its place in the list.
- * On 3.11 with several interpreters only the holder of the GIL can be told (gilstate.tstate_current).
+ * Up to 3.11 with several interpreters only the holder of the GIL can be told (gilstate.tstate_current).
  */
 #ifndef PANOPY_THREAD_STATE_BPF_H
 #define PANOPY_THREAD_STATE_BPF_H
@@ -115,7 +115,7 @@ static __always_inline int thread_search_round(struct walk_scratch *s, u32 i)
 
 DEFINE_LOOP(thread_search_steps, thread_search_round, THREAD_SEARCH_ROUNDS)
 
-/* On 3.11 with more than one interpreter the search alone proves nothing; see the head of this file. */
+/* Up to 3.11 with more than one interpreter the search alone proves nothing; see the head of this file. */
 static __always_inline int thread_is_ambiguous(struct walk_scratch *s)
 {
 	const struct py_layout *layout = &s->walk.layout;

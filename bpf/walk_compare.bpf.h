@@ -20,6 +20,8 @@ static __always_inline int frame_equals(const struct walk_scratch *s, const stru
 		code &= ~(u64)EXECUTABLE_TAG_BITS;
 	if (frame->code != code)
 		return 0;
+	if (layout->traits & PY_TRAIT_FRAME_OBJECT)
+		return frame->instr_off == object_instr_off(layout, instr);
 	/* There the offset is one in a copy of the bytecode. */
 	return layout->code_tlbc || frame->instr_off == (s32)(instr - code - layout->code_code_adaptive);
 }

@@ -47,6 +47,8 @@ struct walk {
 	u64 fault_addr;		       /* where a page was missing, with SAMPLE_REASON_PAGE_FAULT */
 	u64 last_ordinary;	       /* in the current chunk; later ones must lie below */
 	u64 last_entry;		       /* on the C stack; later ones must lie above */
+	u64 frame_type;		       /* up to 3.10: type of the frame objects */
+	u64 mark;		       /* up to 3.10: a frame met before, to find cycles */
 	u64 entry_previous;	       /* `previous` of the first entry seen */
 	u64 outer_frame;	       /* 3.11, 3.12: current_frame of the outer cframe */
 	u64 suspended;		       /* leaf generator frame whose `previous` is cleared already */

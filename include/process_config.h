@@ -31,7 +31,7 @@ struct process_config {
 	u64 start_boottime_ns;
 	/* mm_struct address of the image that this entry describes; 0 until the first sample. */
 	u64 mm;
-	/* Address of _PyRuntime in the target. */
+	/* Address of _PyRuntime in the target; 3.6: of the first of the variables that stand for it. */
 	u64 runtime_addr;
 	u32 state; /* enum process_config_state */
 	u32 flags; /* enum process_config_flag */

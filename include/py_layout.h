@@ -39,16 +39,25 @@ enum py_trait {
 	PY_TRAIT_FREE_THREADED = 1u << 10,
 	/* Py_DEBUG build. */
 	PY_TRAIT_DEBUG = 1u << 11,
+	/* up to 3.10: frames are objects (PyFrameObject): `previous` is f_back, `executable` f_code, `instr`
+	 * f_lasti, a signed offset of 32 bits, and `owner` f_gen, the generator or NULL. */
+	PY_TRAIT_FRAME_OBJECT = 1u << 16,
+	/* 3.10: f_lasti counts code units of two bytes. */
+	PY_TRAIT_LASTI_UNITS = 1u << 17,
+	/* up to 3.9: lines by co_lnotab. */
+	PY_TRAIT_LNOTAB = 1u << 18,
+	/* 3.10: lines by the ranges of PEP 626. */
+	PY_TRAIT_LINE_RANGES = 1u << 19,
 };
 
 struct py_layout {
 	u32 version; /* PY_VERSION_HEX of the target */
 	u32 traits;  /* enum py_trait */
 
-	/* _PyRuntimeState */
+	/* _PyRuntimeState; in 3.6, which has none, relative to process_config.runtime_addr all the same */
 	u32 runtime_finalizing;	       /* PyThreadState *; not NULL once finalisation began */
 	u32 runtime_interpreters_head; /* PyInterpreterState * */
-	u32 runtime_gilstate_current;  /* 3.11: gilstate.tstate_current */
+	u32 runtime_gilstate_current;  /* up to 3.11: gilstate.tstate_current */
 
 	/* PyInterpreterState */
 	u32 interp_next;
@@ -63,7 +72,7 @@ struct py_layout {
 	u16 tstate_frame;  /* cframe (PY_TRAIT_CFRAME) or current_frame */
 	u16 tstate_base_frame;
 	u16 tstate_thread_id;	     /* pthread_self() */
-	u16 tstate_native_thread_id; /* gettid() in the process's pid namespace */
+	u16 tstate_native_thread_id; /* gettid() in the process's pid namespace; 3.11+ */
 	u16 tstate_datastack_chunk;
 	u16 tstate_datastack_top;
 	u16 tstate_sz; /* bytes to read to cover all of the above */
@@ -78,7 +87,7 @@ struct py_layout {
 	u16 chunk_top;
 	u16 chunk_data;
 
-	/* _PyInterpreterFrame; all below LIMIT_FRAME_SPAN */
+	/* _PyInterpreterFrame or PyFrameObject; all below LIMIT_FRAME_SPAN */
 	u8 frame_executable;
 	u8 frame_previous;
 	u8 frame_instr;
@@ -91,7 +100,7 @@ struct py_layout {
 	/* PyCodeObject; all below LIMIT_CODE_SPAN */
 	u16 code_filename;
 	u16 code_name;
-	u16 code_qualname;
+	u16 code_qualname; /* up to 3.10: that of co_name */
 	u16 code_linetable;
 	u16 code_firstlineno;
 	u16 code_version;

@@ -7,13 +7,25 @@
 #include <Python.h>
 #include <stddef.h>
 
+/* Where each version keeps its structs: in public headers in 3.6, in ever more internal ones later. */
+#if PY_VERSION_HEX < 0x030b0000
+#include <frameobject.h>
+#endif
+#if PY_VERSION_HEX >= 0x03090000
+#include "internal/pycore_interp.h"
+#include "internal/pycore_runtime.h"
+#elif PY_VERSION_HEX >= 0x03080000
+#include "internal/pycore_pystate.h"
+#elif PY_VERSION_HEX >= 0x03070000
+#include "internal/pystate.h"
+#endif
+#if PY_VERSION_HEX >= 0x030b0000
 #include "internal/pycore_code.h"
 #include "internal/pycore_frame.h"
+#endif
 #if PY_VERSION_HEX >= 0x030e0000
 #include "internal/pycore_interpframe.h"
 #endif
-#include "internal/pycore_interp.h"
-#include "internal/pycore_runtime.h"
 
 #define EMIT(name, value) __asm__ volatile("\n#FACT " name " %c0\n" : : "i"((long)(value)))
 
@@ -22,13 +34,24 @@
 void emit_runtime(void)
 {
 	EMIT("version_hex", PY_VERSION_HEX);
+	/* 3.6 has no such struct: its variables are found by their symbols. */
+#if PY_VERSION_HEX >= 0x03090000
 	EMIT_FIELD("runtime_finalizing", _PyRuntimeState, _finalizing);
+#elif PY_VERSION_HEX >= 0x03070000
+	EMIT_FIELD("runtime_finalizing", _PyRuntimeState, finalizing);
+#endif
+#if PY_VERSION_HEX >= 0x03070000
 	EMIT_FIELD("runtime_interpreters_head", _PyRuntimeState, interpreters.head);
-#if PY_VERSION_HEX < 0x030c0000
+#endif
+#if PY_VERSION_HEX >= 0x03070000 && PY_VERSION_HEX < 0x030c0000
 	EMIT_FIELD("runtime_gilstate_current", _PyRuntimeState, gilstate.tstate_current);
 #endif
 	EMIT_FIELD("interp_next", PyInterpreterState, next);
+#if PY_VERSION_HEX >= 0x030b0000
 	EMIT_FIELD("interp_threads_head", PyInterpreterState, threads.head);
+#else
+	EMIT_FIELD("interp_threads_head", PyInterpreterState, tstate_head);
+#endif
 #if PY_VERSION_HEX >= 0x030e0000
 	EMIT_FIELD("interp_code_proof", PyInterpreterState, _code_object_generation);
 #elif PY_VERSION_HEX >= 0x030d0000
@@ -44,7 +67,9 @@ void emit_thread(void)
 #if PY_VERSION_HEX >= 0x030c0000
 	EMIT_FIELD("tstate_status", PyThreadState, _status);
 #endif
-#if PY_VERSION_HEX < 0x030d0000
+#if PY_VERSION_HEX < 0x030b0000
+	EMIT_FIELD("tstate_frame", PyThreadState, frame);
+#elif PY_VERSION_HEX < 0x030d0000
 	EMIT_FIELD("tstate_frame", PyThreadState, cframe);
 	EMIT_FIELD("cframe_current_frame", _PyCFrame, current_frame);
 	EMIT_FIELD("cframe_previous", _PyCFrame, previous);
@@ -55,6 +80,7 @@ void emit_thread(void)
 	EMIT_FIELD("tstate_base_frame", PyThreadState, base_frame);
 #endif
 	EMIT_FIELD("tstate_thread_id", PyThreadState, thread_id);
+#if PY_VERSION_HEX >= 0x030b0000
 	EMIT_FIELD("tstate_native_thread_id", PyThreadState, native_thread_id);
 	EMIT_FIELD("tstate_datastack_chunk", PyThreadState, datastack_chunk);
 	EMIT_FIELD("tstate_datastack_top", PyThreadState, datastack_top);
@@ -62,8 +88,18 @@ void emit_thread(void)
 	EMIT_FIELD("chunk_size", _PyStackChunk, size);
 	EMIT_FIELD("chunk_top", _PyStackChunk, top);
 	EMIT_FIELD("chunk_data", _PyStackChunk, data);
+#endif
 }
 
+#if PY_VERSION_HEX < 0x030b0000
+void emit_frame(void)
+{
+	EMIT_FIELD("frame_executable", PyFrameObject, f_code);
+	EMIT_FIELD("frame_instr", PyFrameObject, f_lasti);
+	EMIT_FIELD("frame_previous", PyFrameObject, f_back);
+	EMIT_FIELD("frame_owner", PyFrameObject, f_gen);
+}
+#else
 void emit_frame(void)
 {
 #if PY_VERSION_HEX >= 0x030d0000
@@ -87,18 +123,29 @@ void emit_frame(void)
 	EMIT("owner_entry", FRAME_OWNED_BY_CSTACK);
 #endif
 }
+#endif
 
 void emit_objects(void)
 {
 	EMIT_FIELD("code_filename", PyCodeObject, co_filename);
 	EMIT_FIELD("code_name", PyCodeObject, co_name);
+#if PY_VERSION_HEX >= 0x030b0000
 	EMIT_FIELD("code_qualname", PyCodeObject, co_qualname);
+#else
+	EMIT_FIELD("code_qualname", PyCodeObject, co_name); /* the best there is */
+#endif
+#if PY_VERSION_HEX >= 0x030a0000
 	EMIT_FIELD("code_linetable", PyCodeObject, co_linetable);
+#else
+	EMIT_FIELD("code_linetable", PyCodeObject, co_lnotab);
+#endif
 	EMIT_FIELD("code_firstlineno", PyCodeObject, co_firstlineno);
 #if PY_VERSION_HEX >= 0x030c0000
 	EMIT_FIELD("code_version", PyCodeObject, co_version);
 #endif
+#if PY_VERSION_HEX >= 0x030b0000
 	EMIT_FIELD("code_code_adaptive", PyCodeObject, co_code_adaptive);
+#endif
 #if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030e0000
 	EMIT_FIELD("code_tlbc", PyCodeObject, co_tlbc);
 #endif
@@ -115,10 +162,16 @@ void emit_objects(void)
 /* Compared with what the target's own table says (3.13+). */
 void emit_struct_sizes(void)
 {
+#if PY_VERSION_HEX >= 0x03070000
 	EMIT("runtime_struct_sz", sizeof(_PyRuntimeState));
+#endif
 	EMIT("interp_struct_sz", sizeof(PyInterpreterState));
 	EMIT("tstate_struct_sz", sizeof(PyThreadState));
+#if PY_VERSION_HEX >= 0x030b0000
 	EMIT("frame_struct_sz", sizeof(_PyInterpreterFrame));
+#else
+	EMIT("frame_struct_sz", sizeof(PyFrameObject));
+#endif
 	EMIT("code_struct_sz", sizeof(PyCodeObject));
 	EMIT("unicode_struct_sz", sizeof(PyUnicodeObject));
 }

@@ -153,10 +153,11 @@ class Legal(unittest.TestCase):
         self.assertIsNotNone(legal.generators(path("red", "main_red", frame("leaf_gen", leaf))), "a frame left out")
 
     def test_threads(self):
+        begin = ("Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run")
         base = ("Thread._bootstrap (threading.py:1)", "Thread._bootstrap_inner (threading.py:1)", "Thread.run (threading.py:1)")
-        self.assertIsNone(legal.threads(stack(*base, "t1_outer (thread1.py:1)", "t1_middle (thread1.py:1)")))
-        self.assertIsNotNone(legal.threads(stack(*base, "t1_outer (thread1.py:1)", "t2_middle (thread2.py:1)")))
-        self.assertIsNotNone(legal.threads(stack("t1_outer (thread1.py:1)", "t1_middle (thread1.py:1)")))
+        self.assertIsNone(legal.threads(stack(*base, "t1_outer (thread1.py:1)", "t1_middle (thread1.py:1)"), begin))
+        self.assertIsNotNone(legal.threads(stack(*base, "t1_outer (thread1.py:1)", "t2_middle (thread2.py:1)"), begin))
+        self.assertIsNotNone(legal.threads(stack("t1_outer (thread1.py:1)", "t1_middle (thread1.py:1)"), begin))
 
     def test_judge_counts(self):
         wrong, shown = legal.judge([stack("climb (ladder.py:1)"), stack("climb (ladder.py:1)", marker="[late]")], legal.ladder)

@@ -5,12 +5,12 @@ import shutil
 import subprocess
 import time
 
+from lib import legal
 from lib.folded import names
 from lib.hosts import TARGETS, one_per_minor
 from lib.source import Source, patterns, stack_matches
 
 BRIEF, FORKS, EXECS, CHURN, DAEMONS = (Source(n + ".py") for n in ("brief", "forks", "execs", "threadchurn", "daemons"))
-BOOTSTRAP = ("Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run")
 
 
 def test_thirty_short_processes(t):
@@ -109,7 +109,7 @@ def test_thread_churn(t):
         target.finish()
         stacks = recording.stacks(target.pid)
         brief = [s for s in stacks if "brief" in names(s) and s.status == "exact"]
-        wrong = [s.raw for s in brief if names(s)[:4] != (*BOOTSTRAP, "brief")]
+        wrong = [s.raw for s in brief if names(s)[:4] != (*legal.bootstrap(target.python), "brief")]
         count = sum(s.count for s in brief)
         t.claim(int(target.value("threads")) >= 200 and count >= 200 and not wrong,
                 f"{target.python}: {target.value('threads')} threads, every stack of {count} starts at the bootstrap",
@@ -131,7 +131,7 @@ def test_daemons_at_shutdown(t):
     t.require(recording.status == 0, "the recording succeeds", recording.explain())
     for target in targets:
         stacks = [s for s in recording.stacks(target.pid) if "daemon_work" in names(s) and s.status == "exact"]
-        wrong = [s.raw for s in stacks if names(s)[:4] != (*BOOTSTRAP, "daemon_work")]
+        wrong = [s.raw for s in stacks if names(s)[:4] != (*legal.bootstrap(target.python), "daemon_work")]
         t.claim(stacks and not wrong, f"{target.python}: daemon threads' stacks are whole", wrong[:3])
 
 
@@ -181,7 +181,7 @@ def test_late_libpython(t):
         t.skip("needs a C compiler and a Python with a shared libpython")
     program = os.path.join(t.directory, "late_python")
     subprocess.run([compiler, "-o", program, os.path.join(TARGETS, "late_python.c"), "-ldl"], check=True)
-    text = "import time\ndef late_work():\n  while time.thread_time() < 0.8: pass\nlate_work()\n"
+    text = "import time\ndef late_work():\n  while time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) < 0.8: pass\nlate_work()\n"
     recording = t.panopy_record("-r", "1khz", "-d", 8)
     time.sleep(1)
     started = [(python, subprocess.Popen([program, library, "1.5", text], stdout=subprocess.DEVNULL,

@@ -11,7 +11,7 @@ from lib.hosts import one_per_minor
 from lib.source import Source, patterns, stack_matches
 from test_extreme import check_losses, record_extremes
 
-ROOTS = ("<module>", "Thread._bootstrap")
+ROOTS = ("<module>", "Thread._bootstrap", "_bootstrap")  # the last before 3.11
 WORKS = {"brief", "image_zero", "image_one", "image_two", "parent_work", "child_work", "grandchild_work"}
 
 

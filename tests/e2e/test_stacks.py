@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Known stacks are found exactly, on every version at once."""
 from lib.folded import names
-from lib.source import Pattern, Source, patterns, stack_matches
+from lib.source import Pattern, Source, as_shown, patterns, stack_matches
 
 KINDS, DEEP = Source("kinds.py"), Source("deep.py")
 BURN = "pace:burn"
@@ -47,13 +47,14 @@ def expected_kinds(minor):
 
 def check_kinds(t, python, stacks):
     base = ["<module>@visit", "visit@station"]
-    expected = {kind: patterns(KINDS, *base, *specs, BURN) for kind, specs in expected_kinds(python.minor).items()}
+    expected = {kind: as_shown(python, patterns(KINDS, *base, *specs, BURN))
+                for kind, specs in expected_kinds(python.minor).items()}
     seen = {kind: 0 for kind in expected}
     seen.update({"task": 0, "lone surrogate": 0, "zipimport": 0})
     odd = []
     for stack in stacks:
         if stack.status == "exact" and stack.frames[-1].name == "burn":
-            kind = next((k for k, want in expected.items() if stack_matches(stack, want)), None) or other_kind(stack)
+            kind = next((k for k, want in expected.items() if stack_matches(stack, want)), None) or other_kind(python, stack)
             if kind:
                 seen[kind] += stack.count
             else:
@@ -67,10 +68,11 @@ def check_kinds(t, python, stacks):
     t.claim(not rootless, f"{python}: every stack starts at <module>;visit", rootless[:5])
 
 
-def other_kind(stack):
+def other_kind(python, stack):
     """Stacks with a part that is not ours to fix: asyncio's own frames, an escaped surrogate, a zip path."""
     have = names(stack)
-    if have[:3] == ("<module>", "visit", "tasks") and have[-3:] == ("Handle._run", "task_body", "burn"):
+    run = "Handle._run" if python.minor >= (3, 11) else "_run"
+    if have[:3] == ("<module>", "visit", "tasks") and have[-3:] == (run, "task_body", "burn"):
         inside = {frame.file for frame in stack.frames[3:-2]}
         right = all(file.startswith("asyncio/") for file in inside)
         return "task" if right and KINDS.pattern("task_body@task_body").matches(stack.frames[-2]) else None

@@ -28,6 +28,7 @@ static int run_once(void)
 	size_t sz = fuzz_random() % 2 ? make_entries(scratch, sizeof(scratch)) : fuzz_random() % 64;
 	s32 first = (s32)fuzz_random() >> fuzz_random() % 32;
 	u8 *table = malloc(sz ? sz : 1);
+	enum line_table_form form = (enum line_table_form)(fuzz_random() % (LINE_TABLE_LNOTAB + 1));
 	int result = 0;
 
 	if (!table)
@@ -38,7 +39,7 @@ static int run_once(void)
 	memcpy(table, scratch, sz);
 	for (s32 off = -4; off < 300; off += 2) {
 		s32 line = -1;
-		int err = line_table_decode(table, sz, first, off, &line);
+		int err = line_table_decode(form, table, sz, first, off, &line);
 
 		if (err ? line != -1 || (err != -EINVAL && err != -ENOENT) : line < 0)
 			result = 1;

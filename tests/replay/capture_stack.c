@@ -15,7 +15,6 @@
 
 #include "base/remote_mem.h"
 #include "runtime/runtime_detect.h"
-#include "stack/stack_complete.h"
 #include "stack/thread_list.h"
 #include "symbolize/code_object.h"
 #include "walker.h"
@@ -30,7 +29,9 @@ struct range {
 struct capture {
 	pid_t pid;
 	u64 tid;
+	u64 task_id;
 	u64 user_sp;
+	u64 tstate;
 	struct remote_mem *mem;
 	struct py_runtime runtime;
 	struct walker_output walk;
@@ -92,31 +93,44 @@ static int read_user_sp(pid_t pid, u64 tid, u64 *ret_sp)
 	return *ret_sp ? 0 : -EINVAL;
 }
 
-static void ignore_thread(void *ctx, u64 native_id, remote_addr_t tstate)
+static void on_thread(void *ctx, u64 native_id, remote_addr_t tstate)
 {
-	(void)ctx;
-	(void)native_id;
-	(void)tstate;
+	struct capture *capture = ctx;
+
+	if (native_id == capture->tid)
+		capture->tstate = tstate;
 }
 
-/* What user space reads of a stack that it completes: pages where the walker reads parts, base_frame too. */
+/* What the walker tells the thread by: before 3.11 pthread_self(). */
+static int find_task_id(struct capture *capture, u64 *ret_id)
+{
+	const struct py_layout *layout = &capture->runtime.layout;
+	int err;
+
+	*ret_id = capture->tid;
+	if (layout->tstate_native_thread_id)
+		return 0;
+	err = thread_list_walk(capture->mem, layout, capture->runtime.runtime_addr, 256, on_thread, capture);
+	if (!err && !capture->tstate)
+		err = -ENOENT;
+	return err ?: remote_mem_read_u64(capture->mem, capture->tstate + layout->tstate_thread_id, ret_id);
+}
+
+/* What user space reads of a stack that it completes: base_frame too. */
 static int read_whole_chain(const struct capture *capture)
 {
 	const struct py_layout *layout = &capture->runtime.layout;
-	struct stack_completer *completer;
-	const struct py_frame *frames;
-	size_t cnt;
-	u64 leaf;
-	int err = stack_completer_new(&completer, 1 << 16);
+	u8 bytes[LIMIT_FRAME_SPAN];
+	u64 frame;
+	int err;
 
-	if (err)
-		return err;
-	err = remote_mem_read_u64(capture->mem, capture->walk.tstate + layout->tstate_frame, &leaf);
+	err = remote_mem_read_u64(capture->mem, capture->walk.tstate + layout->tstate_frame, &frame);
 	if (!err && (layout->traits & PY_TRAIT_CFRAME))
-		err = remote_mem_read_u64(capture->mem, leaf + layout->cframe_current_frame, &leaf);
-	if (!err)
-		err = stack_complete(completer, capture->mem, layout, leaf, &frames, &cnt);
-	stack_completer_free(completer);
+		err = remote_mem_read_u64(capture->mem, frame + layout->cframe_current_frame, &frame);
+	while (!err && frame) {
+		err = remote_mem_read(capture->mem, frame, bytes, layout->frame_sz);
+		memcpy(&frame, bytes + layout->frame_previous, sizeof(frame));
+	}
 	return err;
 }
 
@@ -128,6 +142,8 @@ static void read_around(const struct capture *capture)
 	u8 bytes[4096];
 	u64 chunk, top;
 
+	if (layout->traits & PY_TRAIT_FRAME_OBJECT)
+		return;
 	if (remote_mem_read_u64(capture->mem, capture->walk.tstate + layout->tstate_datastack_chunk,
 				&chunk) ||
 	    remote_mem_read_u64(capture->mem, capture->walk.tstate + layout->tstate_datastack_top, &top))
@@ -159,7 +175,7 @@ static int read_codes(const struct capture *capture)
 static int capture_thread(struct capture *capture)
 {
 	struct runtime_detector *detector = NULL;
-	struct walker_input input = {.id_is_native = 1, .epoch = 1, .read = walker_read};
+	struct walker_input input = {.epoch = 1, .read = walker_read};
 	int err = runtime_detector_new(&detector);
 
 	if (!err)
@@ -171,11 +187,14 @@ static int capture_thread(struct capture *capture)
 		err = remote_mem_open_process(&capture->mem, capture->pid);
 	if (!err)
 		err = read_user_sp(capture->pid, capture->tid, &capture->user_sp);
+	if (!err)
+		err = find_task_id(capture, &capture->task_id);
 	if (err)
 		return err;
 	input.layout = &capture->runtime.layout;
 	input.runtime_addr = capture->runtime.runtime_addr;
-	input.task_id = capture->tid;
+	input.task_id = capture->task_id;
+	input.id_is_native = capture->runtime.layout.tstate_native_thread_id != 0;
 	input.user_sp = capture->user_sp;
 	input.ctx = capture->mem;
 	g_seen.on = true;
@@ -187,8 +206,8 @@ static int capture_thread(struct capture *capture)
 	if (!err)
 		err = read_whole_chain(capture);
 	if (!err)
-		err = thread_list_walk(capture->mem, input.layout, input.runtime_addr, 256, ignore_thread,
-				       NULL);
+		err = thread_list_walk(capture->mem, input.layout, input.runtime_addr, 256, on_thread,
+				       capture);
 	g_seen.on = false;
 	return err;
 }
@@ -270,7 +289,8 @@ static int write_description(const struct capture *capture, struct json_object *
 	add_hex(description, "layout", &capture->runtime.layout, sizeof(capture->runtime.layout));
 	json_object_object_add(description, "runtime_addr",
 			       json_object_new_uint64(capture->runtime.runtime_addr));
-	json_object_object_add(description, "task_id", json_object_new_uint64(capture->tid));
+	json_object_object_add(description, "task_id", json_object_new_uint64(capture->task_id));
+	json_object_object_add(description, "tid", json_object_new_uint64(capture->tid));
 	json_object_object_add(description, "user_sp", json_object_new_uint64(capture->user_sp));
 	json_object_object_add(description, "frames",
 			       json_object_get(json_object_object_get(stack, "frames")));

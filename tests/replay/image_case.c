@@ -90,7 +90,8 @@ static void load_chain(struct image_case *c)
 			die(c->name, "the chain is too long");
 		link->addr = addr;
 		link->previous = image_case_u64(c, addr + layout->frame_previous);
-		link->owner = read_u8(c, addr + layout->frame_owner);
+		link->owner = image_case_has_objects(c) ? image_case_u64(c, addr + layout->frame_owner) != 0
+							: read_u8(c, addr + layout->frame_owner);
 		link->is_shown =
 			!(layout->traits & PY_TRAIT_OWNER_ENTRY) || link->owner < layout->owner_entry;
 		link->is_entry = !link->is_shown;
@@ -116,6 +117,7 @@ static void load_case(struct image_case *c, const char *path)
 	load_truth(c);
 	c->runtime_addr = member_u64(c, "runtime_addr");
 	c->task_id = member_u64(c, "task_id");
+	c->tid = c->layout.tstate_native_thread_id ? c->task_id : member_u64(c, "tid");
 	c->user_sp = member_u64(c, "user_sp");
 	c->patched.base = c->mem;
 	image_case_walk(c, &walk);
@@ -156,6 +158,11 @@ void image_cases_free(struct image_case *cases, size_t cnt)
 	free(cases);
 }
 
+bool image_case_has_objects(const struct image_case *c)
+{
+	return c->layout.traits & PY_TRAIT_FRAME_OBJECT;
+}
+
 bool image_case_is(const struct image_case *c, const char *program)
 {
 	return strcmp(strchr(c->name, '-') + 1, program) == 0;
@@ -169,7 +176,7 @@ struct walker_input image_case_input(struct image_case *c)
 		.layout = &c->layout,
 		.runtime_addr = c->runtime_addr,
 		.task_id = c->task_id,
-		.id_is_native = 1,
+		.id_is_native = c->layout.tstate_native_thread_id != 0,
 		.user_sp = c->user_sp,
 		.epoch = epoch++,
 		.read = patched_read,

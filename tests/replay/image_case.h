@@ -43,7 +43,7 @@ struct truth_frame {
 struct chain_link {
 	u64 addr;
 	u64 previous;
-	u8 owner;
+	u8 owner; /* before 3.11: 1 for a generator's, else 0 */
 	bool is_entry;
 	bool is_shown;
 };
@@ -55,6 +55,7 @@ struct image_case {
 	struct py_layout layout;
 	u64 runtime_addr;
 	u64 task_id;
+	u64 tid; /* what thread lists are expected to tell */
 	u64 user_sp;
 	struct truth_frame *truth;
 	size_t truth_cnt;
@@ -73,6 +74,8 @@ struct image_case {
 size_t image_cases_load(struct image_case **ret_cases);
 void image_cases_free(struct image_case *cases, size_t cnt);
 
+/* Up to 3.10: frames are objects of the heap. */
+bool image_case_has_objects(const struct image_case *c);
 bool image_case_is(const struct image_case *c, const char *program);
 
 /* Input for a walk over the patched view. Every call gives a new epoch, so nothing is cached. */

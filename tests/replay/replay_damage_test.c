@@ -55,7 +55,7 @@ static void assert_suffix(struct image_case *c, const struct walker_output *walk
 
 static bool is_usable(const struct image_case *c)
 {
-	return !(c->minor == 0x030b && image_case_is(c, "subinterpreters"));
+	return !(c->minor <= 0x030b && image_case_is(c, "subinterpreters"));
 }
 
 static bool has(const struct image_case *c, enum py_trait trait)
@@ -115,12 +115,15 @@ static u32 link_to_itself(struct image_case *c, size_t link)
 	set_previous(c, link, frame->addr);
 	if (!frame->is_shown)
 		return bit(SAMPLE_REASON_MID_TRANSITION);
+	if (image_case_has_objects(c))
+		return bit(SAMPLE_REASON_CYCLE);
 	return frame->owner ? bit(SAMPLE_REASON_BUDGET) : bit(SAMPLE_REASON_CYCLE);
 }
 
 static void frame_linked_to_itself(void **state)
 {
-	/* A generator's frames have no order: the visit limit ends that circle, and none of its frames is true. */
+	/* A generator's frames have no order: the visit limit ends that circle, and none of its frames is true.
+	 * Frame objects have none either, but a circle of them is told. */
 	for (size_t i = 0; i < case_cnt; i++) {
 		struct image_case *c = &cases[i];
 
@@ -143,7 +146,8 @@ static void frame_linked_to_itself(void **state)
 /* To the leaf, from an ordinary frame: up in the same chunk, or into a newer one. */
 static u32 link_upwards(struct image_case *c, size_t link)
 {
-	if (!link || c->chain[0].owner || c->chain[link].owner || !c->chain[link].is_shown)
+	if (!link || c->chain[0].owner || c->chain[link].owner || !c->chain[link].is_shown ||
+	    image_case_has_objects(c))
 		return 0;
 	if (has(c, PY_TRAIT_CFRAME) && link >= first_entry(c))
 		return 0;
@@ -206,6 +210,9 @@ static u32 end_early(struct image_case *c, size_t link)
 {
 	if (c->chain[link].is_entry)
 		return 0;
+	/* Of frame objects only a generator's tells that it is none to end with. */
+	if (image_case_has_objects(c) && !c->chain[link].owner)
+		return 0;
 	set_previous(c, link, 0);
 	return bit(SAMPLE_REASON_MID_TRANSITION);
 }
@@ -247,7 +254,7 @@ static u32 move_frame(struct image_case *c, size_t link)
 {
 	u8 bytes[PATCH_INLINE_SZ];
 
-	if (!link || c->chain[link].owner || !c->chain[link].is_shown)
+	if (!link || c->chain[link].owner || !c->chain[link].is_shown || image_case_has_objects(c))
 		return 0;
 	if (has(c, PY_TRAIT_CFRAME) && c->chain[link - 1].is_entry && link - 1 == first_entry(c))
 		return 0;
@@ -264,9 +271,12 @@ static void frame_outside_its_chunk(void **state)
 
 static u32 own_by_generator(struct image_case *c, size_t link)
 {
-	u64 chunk = image_case_u64(c, c->tstate + c->layout.tstate_datastack_chunk);
-	u64 top = image_case_u64(c, c->tstate + c->layout.tstate_datastack_top);
+	u64 chunk, top;
 
+	if (image_case_has_objects(c))
+		return 0;
+	chunk = image_case_u64(c, c->tstate + c->layout.tstate_datastack_chunk);
+	top = image_case_u64(c, c->tstate + c->layout.tstate_datastack_top);
 	if (c->chain[link].owner || !c->chain[link].is_shown || c->chain[link].addr < chunk ||
 	    c->chain[link].addr >= top || (has(c, PY_TRAIT_CFRAME) && !link))
 		return 0;
@@ -288,7 +298,8 @@ static void leaf_above_the_top(void **state)
 		struct image_case *c = &cases[i];
 		struct walker_output walk;
 
-		if (c->chain[0].owner || !is_usable(c) || has(c, PY_TRAIT_CFRAME))
+		if (c->chain[0].owner || !is_usable(c) || has(c, PY_TRAIT_CFRAME) ||
+		    image_case_has_objects(c))
 			continue;
 		patch_u64(c, c->tstate + c->layout.tstate_datastack_top, c->chain[0].addr - 8);
 		image_case_walk(c, &walk);
@@ -307,7 +318,7 @@ static void leaf_at_the_top(void **state)
 		struct image_case *c = &cases[i];
 		struct walker_output walk;
 
-		if (c->chain[0].owner || !is_usable(c) || c->chain[0].is_entry)
+		if (c->chain[0].owner || !is_usable(c) || c->chain[0].is_entry || image_case_has_objects(c))
 			continue;
 		patch_u64(c, c->tstate + c->layout.tstate_datastack_top, c->chain[0].addr);
 		image_case_walk(c, &walk);
@@ -414,6 +425,12 @@ static void thread_state_of_another_interpreter_call(void **state)
 	assert_true(applied > 30);
 }
 
+static u64 id_addr(const struct image_case *c)
+{
+	return c->tstate + (c->layout.tstate_native_thread_id ? c->layout.tstate_native_thread_id
+							      : c->layout.tstate_thread_id);
+}
+
 static void thread_state_of_another_thread(void **state)
 {
 	for (size_t i = 0; i < case_cnt; i++) {
@@ -421,7 +438,7 @@ static void thread_state_of_another_thread(void **state)
 
 		if (!is_usable(c))
 			continue;
-		patch_u64(c, c->tstate + c->layout.tstate_native_thread_id, c->task_id + 100000);
+		patch_u64(c, id_addr(c), c->task_id + 100000);
 		assert_state_unknown(c);
 	}
 }
@@ -459,7 +476,7 @@ static void thread_list_without_end(void **state)
 
 		if (image_case_is(c, "subinterpreters"))
 			continue;
-		patch_u64(c, c->tstate + c->layout.tstate_native_thread_id, c->task_id + 100000);
+		patch_u64(c, id_addr(c), c->task_id + 100000);
 		patch_u64(c, c->tstate + c->layout.tstate_next, c->tstate);
 		image_case_walk(c, &walk);
 		assert_none(c, &walk, bit(SAMPLE_REASON_THREAD_SCAN));
@@ -479,7 +496,7 @@ static void deeper_than_one_record(void **state)
 		u64 data = ELSEWHERE + HEAD_SZ, code;
 		struct walker_output walk;
 
-		if (!image_case_is(c, "deep60"))
+		if (!image_case_is(c, "deep60") || image_case_has_objects(c))
 			continue;
 		memset(chunk, 0, sizeof(chunk));
 		code = image_case_u64(c, c->chain[0].addr + layout->frame_executable);
@@ -501,6 +518,69 @@ static void deeper_than_one_record(void **state)
 		assert_int_equal(walk.resume_frame, data + (DEPTH - 1 - LIMIT_SAMPLE_FRAMES) * FRAME_SZ);
 		patch_none(c);
 	}
+}
+
+/* Links that make circles of frame objects of every length, behind beginnings of every length. */
+static void frame_objects_in_a_circle(void **state)
+{
+	size_t applied = 0;
+
+	for (size_t i = 0; i < case_cnt; i++) {
+		struct image_case *c = &cases[i];
+		size_t last = c->chain_cnt - 1;
+
+		if (!image_case_has_objects(c) || !is_usable(c))
+			continue;
+		for (size_t to = 0; to <= last; to += 1 + last / 20) {
+			struct walker_output walk;
+
+			set_previous(c, last, c->chain[to].addr);
+			image_case_walk(c, &walk);
+			assert_int_equal(walk.status, SAMPLE_TRUNCATED);
+			assert_int_equal(walk.reason, SAMPLE_REASON_CYCLE);
+			assert_true(walk.visit_cnt <= 4 * c->chain_cnt + 4);
+			patch_none(c);
+			applied++;
+		}
+	}
+	assert_true(applied > 100);
+}
+
+/* What the chain leads to is no frame: an object of another type, readable. */
+static u32 change_type(struct image_case *c, size_t link)
+{
+	if (!image_case_has_objects(c) || !link)
+		return 0;
+	patch_u64(c, c->chain[link].addr + c->layout.object_type, c->chain[0].addr);
+	return bit(SAMPLE_REASON_BAD_POINTER);
+}
+
+static void object_of_another_type(void **state)
+{
+	damage_every_link(change_type, "no frame object");
+}
+
+/* CPython 3.9 makes a generator's frame current without its f_back, as long as gen.throw() is on its way to
+ * an inner generator. */
+static void thrown_into_a_generator(void **state)
+{
+	size_t applied = 0;
+
+	for (size_t i = 0; i < case_cnt; i++) {
+		struct image_case *c = &cases[i];
+		size_t root = c->chain_cnt - 1;
+		struct walker_output walk;
+
+		if (!image_case_has_objects(c) || !is_usable(c))
+			continue;
+		patch_u64(c, c->chain[root].addr + c->layout.frame_owner, ELSEWHERE);
+		image_case_walk(c, &walk);
+		assert_cut(c, &walk, bit(SAMPLE_REASON_MID_TRANSITION), "ends with a generator's frame");
+		assert_int_equal(walk.frame_cnt, c->frame_cnt);
+		patch_none(c);
+		applied++;
+	}
+	assert_true(applied > 50);
 }
 
 int main(void)
@@ -525,6 +605,9 @@ int main(void)
 		cmocka_unit_test(interpreter_not_started_or_ending),
 		cmocka_unit_test(thread_list_without_end),
 		cmocka_unit_test(deeper_than_one_record),
+		cmocka_unit_test(frame_objects_in_a_circle),
+		cmocka_unit_test(object_of_another_type),
+		cmocka_unit_test(thrown_into_a_generator),
 	};
 
 	return cmocka_run_group_tests(tests, load, unload);

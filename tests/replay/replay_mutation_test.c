@@ -75,6 +75,8 @@ static enum target flip_in_frame(struct image_case *c)
 	case 1:
 		return flip_at(c, link->addr + layout->frame_instr + byte, bit, TARGET_INSTR);
 	case 2:
+		if (image_case_has_objects(c))
+			return flip_at(c, link->addr + layout->frame_owner + byte, bit, TARGET_STRUCTURE);
 		return flip_at(c, link->addr + layout->frame_owner, bit, TARGET_STRUCTURE | TARGET_OWNER);
 	case 3:
 		if (layout->traits & PY_TRAIT_IS_ENTRY)
@@ -99,6 +101,8 @@ static enum target flip(struct image_case *c)
 			c, c->frames[next_random() % c->frame_cnt].code + next_random() % c->layout.code_sz,
 			bit, TARGET_OTHER);
 	case 3:
+		if (image_case_has_objects(c))
+			return flip_in_frame(c);
 		return flip_at(c,
 			       image_case_u64(c, c->tstate + c->layout.tstate_datastack_chunk) +
 				       next_random() % c->layout.chunk_data,
@@ -144,8 +148,9 @@ static void assert_same_chain(struct image_case *c, const struct walker_output *
 /* A leaf at datastack_top is one that was popped this moment; what lies there did run once. */
 static bool leaf_is_popped(struct image_case *c)
 {
-	return image_case_u64(c, c->leaf_slot) ==
-	       image_case_u64(c, c->tstate + c->layout.tstate_datastack_top);
+	return !image_case_has_objects(c) &&
+	       image_case_u64(c, c->leaf_slot) ==
+		       image_case_u64(c, c->tstate + c->layout.tstate_datastack_top);
 }
 
 struct tally {

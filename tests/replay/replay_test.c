@@ -19,10 +19,10 @@
 
 enum { SHARED_SLOTS_MAX = 4 };
 
-/* 3.11 with a sub-interpreter: nobody can tell which state is current while no thread holds the GIL. */
+/* Up to 3.11 with a sub-interpreter: nobody can tell which state is current while no thread holds the GIL. */
 static bool is_ambiguous(const struct image_case *c)
 {
-	return c->minor == 0x030b && image_case_is(c, "subinterpreters");
+	return c->minor <= 0x030b && image_case_is(c, "subinterpreters");
 }
 
 static void decode(struct byte_buf *text, const void *chars, size_t sz, unsigned char_sz)
@@ -77,8 +77,9 @@ static void name_frame(struct image_case *c, const struct py_frame *frame, struc
 	table = &object.parts[CODE_PART_LINETABLE];
 	ret_named->line = 0;
 	if (!is_shim(ret_named->function.data, ret_named->file.data))
-		assert_int_equal(line_table_decode((const u8 *)table->data, table->sz, object.firstlineno,
-						   frame->instr_off, &ret_named->line),
+		assert_int_equal(line_table_decode(line_table_form(&c->layout), (const u8 *)table->data,
+						   table->sz, object.firstlineno, frame->instr_off,
+						   &ret_named->line),
 				 0);
 	code_object_release(&object);
 }
@@ -108,7 +109,7 @@ static void assert_true_frames(struct image_case *c, const struct py_frame *fram
 
 static void every_version_is_there(void **state)
 {
-	for (u32 minor = 0x030b; minor <= 0x030f; minor++) {
+	for (u32 minor = 0x0306; minor <= 0x030f; minor++) {
 		size_t cnt = 0;
 
 		for (size_t i = 0; i < case_cnt; i++)
@@ -266,6 +267,22 @@ static bool name_by_code(void *ctx, const struct py_frame *frame, u32 *ret_id)
 	return true;
 }
 
+/* The image with zeros where it has nothing: between frame objects that lie close together user space reads what
+ * no walk does. */
+static size_t read_without_holes(void *ctx, remote_addr_t addr, void *ret_buf, size_t sz)
+{
+	struct image_case *c = ctx;
+	u8 *bytes = ret_buf;
+
+	if (remote_mem_read(c->mem, addr, bytes, sz) == 0)
+		return sz;
+	for (size_t i = 0; i < sz; i++) {
+		if (remote_mem_read(c->mem, addr + i, bytes + i, 1))
+			bytes[i] = 0;
+	}
+	return sz;
+}
+
 /* What the kernel's budget leaves over is read on in user space. */
 static void budget_is_kept_and_the_rest_found(void **state)
 {
@@ -278,12 +295,13 @@ static void budget_is_kept_and_the_rest_found(void **state)
 		struct image_case *c = &cases[i];
 		struct walker_input input = image_case_input(c);
 		struct walker_output walk;
-		struct stack_request request = {.mem = c->mem, .layout = &c->layout, .epoch = i};
+		struct stack_request request = {.layout = &c->layout, .epoch = i};
 		struct completed_stack rest;
 		size_t shown = 0, at = 0;
 
 		if (c->frame_cnt <= 8 || is_ambiguous(c))
 			continue;
+		assert_int_equal(remote_mem_open_view(&request.mem, read_without_holes, c), 0);
 		input.kernel_frames = 8;
 		walker_walk(&input, &walk);
 		assert_int_equal(walk.status, SAMPLE_TRUNCATED);
@@ -296,7 +314,10 @@ static void budget_is_kept_and_the_rest_found(void **state)
 		request.resume_frame = walk.resume_frame;
 		/* The second time from the frame cache. */
 		for (int time = 0; time < 2; time++) {
-			assert_int_equal(stack_complete(completer, &request, &namer, &rest), 0);
+			int err = stack_complete(completer, &request, &namer, &rest);
+
+			if (err)
+				fail_msg("%s: error %d", c->name, err);
 			assert_int_equal(rest.cnt, c->frame_cnt - 8);
 			for (size_t frame = 0; frame < rest.cnt; frame++) {
 				assert_int_equal(rest.frames[frame].code, c->frames[8 + frame].code);
@@ -305,6 +326,7 @@ static void budget_is_kept_and_the_rest_found(void **state)
 				assert_int_equal(rest.frame_ids[frame], (u32)c->frames[8 + frame].code);
 			}
 		}
+		remote_mem_close(request.mem);
 	}
 	stack_completer_free(completer);
 }
@@ -328,7 +350,7 @@ static void thread_lists_name_the_thread(void **state)
 {
 	for (size_t i = 0; i < case_cnt; i++) {
 		struct image_case *c = &cases[i];
-		struct thread_search search = {.native_id = c->task_id, .tstate = c->tstate};
+		struct thread_search search = {.native_id = c->tid, .tstate = c->tstate};
 
 		assert_int_equal(
 			thread_list_walk(c->mem, &c->layout, c->runtime_addr, 100, on_thread, &search), 0);

@@ -46,7 +46,9 @@ s32 sim_instr_off(const struct py_layout *layout, u32 line)
 {
 	s32 off = (s32)(line * SIM_UNIT);
 
-	/* prev_instr is one unit of two bytes before the next instruction. */
+	/* prev_instr is one unit of two bytes before the next instruction; f_lasti begins with -1. */
+	if (layout->traits & PY_TRAIT_FRAME_OBJECT && line == 0)
+		return layout->traits & PY_TRAIT_LASTI_UNITS ? -2 : -1;
 	return layout->traits & PY_TRAIT_PREV_INSTR && line == 0 ? -2 : off;
 }
 
@@ -151,14 +153,16 @@ static void put_text(struct sim_interpreter *sim, u64 addr, const char *text, u6
 	sim_put(sim->memory, addr + layout->unicode_ascii_sz, text, sz + 1);
 }
 
-/* A location table of one entry for each line: "no columns", two units long. */
+/* A line table of one entry for each line, two units long; of locations: "no columns". */
 static void put_table(struct sim_interpreter *sim, u64 addr)
 {
+	u32 pairs = sim->layout->traits & (PY_TRAIT_LNOTAB | PY_TRAIT_LINE_RANGES);
 	u8 table[2 * SIM_LINES];
 
 	for (size_t i = 0; i < SIM_LINES; i++) {
-		table[2 * i] = 0x80 | 13 << 3 | 1;
-		table[2 * i + 1] = i ? 2 : 0; /* one line on */
+		table[2 * i] = pairs ? SIM_UNIT : 0x80 | 13 << 3 | 1;
+		/* One line on: for these units, or behind them. */
+		table[2 * i + 1] = pairs == PY_TRAIT_LNOTAB ? 1 : !i ? 0 : pairs ? 1 : 2;
 	}
 	sim_put_u64(sim->memory, addr + sim->layout->bytes_size, sizeof(table));
 	sim_put(sim->memory, addr + sim->layout->bytes_data, table, sizeof(table));
@@ -289,6 +293,19 @@ static u64 leaf_addr(const struct sim_interpreter *sim, const struct sim_thread 
 	return stack->cnt ? stack->frames[stack->cnt - 1].addr : root_frame(sim, thread);
 }
 
+static void put_instr(struct sim_interpreter *sim, const struct sim_frame *frame)
+{
+	const struct py_layout *layout = sim->layout;
+	u64 addr = frame->addr + layout->frame_instr;
+	s32 off = sim_instr_off(layout, frame->line);
+	u64 bytecode = frame->kind == SIM_FRAME_ENTRY ? 0 : bytecode_of(sim, frame->code, frame->index);
+
+	if (layout->traits & PY_TRAIT_FRAME_OBJECT)
+		sim_put_u32(sim->memory, addr, (u32)(layout->traits & PY_TRAIT_LASTI_UNITS ? off / 2 : off));
+	else
+		sim_put_u64(sim->memory, addr, bytecode + (u64)(s64)off);
+}
+
 /* Writes what the thread state says of the current stack. */
 static void put_state(struct sim_interpreter *sim, const struct sim_thread *thread)
 {
@@ -296,8 +313,10 @@ static void put_state(struct sim_interpreter *sim, const struct sim_thread *thre
 	const struct sim_stack *stack = &thread->stacks[thread->current];
 	u64 leaf = leaf_addr(sim, thread, stack);
 
-	sim_put_u64(sim->memory, thread->tstate + layout->tstate_datastack_chunk, stack->chunk);
-	sim_put_u64(sim->memory, thread->tstate + layout->tstate_datastack_top, stack->top);
+	if (!(layout->traits & PY_TRAIT_FRAME_OBJECT)) {
+		sim_put_u64(sim->memory, thread->tstate + layout->tstate_datastack_chunk, stack->chunk);
+		sim_put_u64(sim->memory, thread->tstate + layout->tstate_datastack_top, stack->top);
+	}
 	if (layout->traits & PY_TRAIT_CFRAME) {
 		sim_put_u64(sim->memory, thread->tstate + layout->tstate_frame, stack->cframe);
 		/* The root cframe never has a frame. */
@@ -308,6 +327,20 @@ static void put_state(struct sim_interpreter *sim, const struct sim_thread *thre
 	}
 }
 
+/* Up to 3.10. Objects may lie anywhere, so on the data stack, too. */
+static void put_object(struct sim_interpreter *sim, const struct sim_frame *frame, u64 previous)
+{
+	const struct py_layout *layout = sim->layout;
+	bool is_generator = frame->kind == SIM_FRAME_GENERATOR;
+
+	sim_put_u64(sim->memory, frame->addr + layout->object_type, sim->interp);
+	sim_put_u64(sim->memory, frame->addr + layout->frame_executable, sim->codes[frame->code].addr);
+	sim_put_u64(sim->memory, frame->addr + layout->frame_previous, previous);
+	sim_put_u64(sim->memory, frame->addr + layout->frame_owner,
+		    is_generator ? sim->generators[frame->generator].addr : 0);
+	put_instr(sim, frame);
+}
+
 static void put_frame(struct sim_interpreter *sim, const struct sim_frame *frame, u64 previous)
 {
 	const struct py_layout *layout = sim->layout;
@@ -315,11 +348,13 @@ static void put_frame(struct sim_interpreter *sim, const struct sim_frame *frame
 		[SIM_FRAME_ORDINARY] = 0, [SIM_FRAME_GENERATOR] = 1, [SIM_FRAME_ENTRY] = layout->owner_entry};
 	u64 code = frame->kind == SIM_FRAME_ENTRY ? 0 : sim->codes[frame->code].addr;
 
+	if (layout->traits & PY_TRAIT_FRAME_OBJECT) {
+		put_object(sim, frame, previous);
+		return;
+	}
 	sim_put_u64(sim->memory, frame->addr + layout->frame_executable, code ? tagged(sim, code) : 0);
 	sim_put_u64(sim->memory, frame->addr + layout->frame_previous, previous);
-	sim_put_u64(sim->memory, frame->addr + layout->frame_instr,
-		    (code ? bytecode_of(sim, frame->code, frame->index) : 0) +
-			    (u64)(s64)sim_instr_off(layout, frame->line));
+	put_instr(sim, frame);
 	if (has_copies(sim))
 		sim_put_u32(sim->memory, frame->addr + layout->frame_tlbc_index, frame->index);
 	sim_put_u8(sim->memory, frame->addr + layout->frame_owner, owners[frame->kind]);
@@ -382,8 +417,7 @@ static bool has_room(const struct sim_interpreter *sim, const struct sim_stack *
 static void set_line(struct sim_interpreter *sim, struct sim_frame *frame, u32 line)
 {
 	frame->line = line;
-	sim_put_u64(sim->memory, frame->addr + sim->layout->frame_instr,
-		    bytecode_of(sim, frame->code, frame->index) + (u64)(s64)sim_instr_off(sim->layout, line));
+	put_instr(sim, frame);
 }
 
 /* The leaf goes on: it has come past its RESUME. */
@@ -491,6 +525,9 @@ static void resume(struct sim_interpreter *sim, struct sim_thread *thread)
 
 	if (!has_room(sim, stack) || generator->is_running)
 		return;
+	/* A root that looks like one that is being thrown into (bpf/object_walk.bpf.h). */
+	if ((sim->layout->traits & PY_TRAIT_FRAME_OBJECT) && !stack->cnt)
+		return;
 	if (!generator->is_alive) {
 		*generator = (struct sim_generator){
 			.addr = SIM_BASE + GENERATOR_OFF + (u64)idx * GENERATOR_SZ,
@@ -591,7 +628,8 @@ static void start_thread(struct sim_interpreter *sim, u32 idx)
 	sim_put_u64(sim->memory, thread->tstate + layout->tstate_thread_id, thread->thread_id);
 	if (layout->traits & PY_TRAIT_BOUND_GILSTATE)
 		sim_put_u32(sim->memory, thread->tstate + layout->tstate_status, 1 << 3);
-	sim_put_u64(sim->memory, thread->tstate + ROOT_CFRAME_OFF + layout->cframe_previous, 0);
+	if (layout->traits & PY_TRAIT_CFRAME)
+		sim_put_u64(sim->memory, thread->tstate + ROOT_CFRAME_OFF + layout->cframe_previous, 0);
 	if (layout->traits & PY_TRAIT_BASE_FRAME) {
 		const struct sim_frame base = {.kind = SIM_FRAME_ENTRY,
 					       .addr = thread->tstate + BASE_FRAME_OFF};

@@ -124,12 +124,36 @@ static u64 first_frame(struct checker *c, u64 tstate)
 	return word(c, addr + layout->cframe_current_frame);
 }
 
+/* Up to 3.10: a chain of objects of one type; the last is no generator's. */
+static const char *check_objects(struct checker *c, u64 frame)
+{
+	const struct py_layout *layout = c->layout;
+	u64 type = frame ? word(c, frame + layout->object_type) : 0;
+
+	for (int i = 0; frame && !c->faulted; i++) {
+		u64 previous = word(c, frame + layout->frame_previous);
+
+		if (word(c, frame + layout->object_type) != type)
+			return "frames are of one type";
+		if (!word(c, frame + layout->frame_executable))
+			return "a frame has code";
+		if (!previous && word(c, frame + layout->frame_owner))
+			return "a generator's frame was resumed by another";
+		if (i == CHAIN_MAX_FRAMES)
+			return "chains end";
+		frame = previous;
+	}
+	return c->faulted ? "frames are mapped" : NULL;
+}
+
 const char *sim_rules_broken(const struct py_layout *layout, u64 tstate, u64 user_sp, walker_read_fn read,
 			     void *ctx)
 {
 	struct checker c = {.layout = layout, .read = read, .ctx = ctx, .last_ordinary = ~0ULL};
 	u64 base = 0, addr;
 
+	if (layout->traits & PY_TRAIT_FRAME_OBJECT)
+		return check_objects(&c, word(&c, tstate + layout->tstate_frame));
 	c.last_entry = user_sp;
 	c.chunk = word(&c, tstate + layout->tstate_datastack_chunk);
 	c.lo = c.chunk + layout->chunk_data;

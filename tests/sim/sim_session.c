@@ -321,12 +321,30 @@ struct naive_stack {
 	size_t cnt;
 };
 
+static u64 naive_u64(const u8 *bytes)
+{
+	u64 value;
+
+	memcpy(&value, bytes, sizeof(value));
+	return value;
+}
+
+static s64 naive_off(struct session *s, const u8 *bytes, u64 code, u32 index)
+{
+	const struct py_layout *layout = &s->layout;
+	s32 lasti;
+
+	if (!(layout->traits & PY_TRAIT_FRAME_OBJECT))
+		return sim_bytecode_off(&s->sim, code, naive_u64(bytes + layout->frame_instr), index);
+	memcpy(&lasti, bytes + layout->frame_instr, sizeof(lasti));
+	return (s32)((u32)lasti * (layout->traits & PY_TRAIT_LASTI_UNITS ? 2 : 1));
+}
+
 static bool naive_frame(struct session *s, u64 addr, struct naive_stack *stack, u64 *ret_previous)
 {
 	const struct py_layout *layout = &s->layout;
 	u8 bytes[LIMIT_FRAME_SPAN];
 	struct sim_truth *frame = &stack->frames[stack->cnt];
-	u64 instr;
 	s64 off;
 	bool is_entry;
 
@@ -334,9 +352,10 @@ static bool naive_frame(struct session *s, u64 addr, struct naive_stack *stack, 
 		return false;
 	memcpy(&frame->code, bytes + layout->frame_executable, sizeof(u64));
 	memcpy(ret_previous, bytes + layout->frame_previous, sizeof(u64));
-	memcpy(&instr, bytes + layout->frame_instr, sizeof(u64));
 	is_entry = layout->traits & PY_TRAIT_OWNER_ENTRY ? bytes[layout->frame_owner] >= layout->owner_entry
 							 : bytes[layout->frame_is_entry] != 0;
+	if (layout->traits & PY_TRAIT_FRAME_OBJECT)
+		is_entry = !naive_u64(bytes + layout->frame_owner);
 	if (!*ret_previous && !is_entry)
 		return false;
 	if ((layout->traits & PY_TRAIT_OWNER_ENTRY) && is_entry)
@@ -348,11 +367,16 @@ static bool naive_frame(struct session *s, u64 addr, struct naive_stack *stack, 
 	stack->index[stack->cnt] = 0;
 	if (layout->code_tlbc)
 		memcpy(&stack->index[stack->cnt], bytes + layout->frame_tlbc_index, sizeof(u32));
-	off = sim_bytecode_off(&s->sim, frame->code, instr, stack->index[stack->cnt]);
+	off = naive_off(s, bytes, frame->code, stack->index[stack->cnt]);
 	frame->line = off < 0 ? 0 : (u32)off / SIM_UNIT;
 	frame->serial = sim_serial_at(&s->sim, frame->code);
 	stack->is_known[stack->cnt] = frame->serial != SIM_CODE_NONE;
 	stack->has_line[stack->cnt] = off < SIM_LINES * SIM_UNIT && (off >= 0 || !layout->code_tlbc);
+	/* The last line of co_lnotab has no end. */
+	if ((layout->traits & PY_TRAIT_LNOTAB) && !stack->has_line[stack->cnt]) {
+		frame->line = SIM_LINES;
+		stack->has_line[stack->cnt] = true;
+	}
 	stack->cnt++;
 	return true;
 }

@@ -20,7 +20,7 @@
 #include "sim_rules.h"
 #include "sim_session.h"
 
-enum { VERSIONS = 5, FREE_THREADED_MAX = 16, FIXED_SEEDS = 10, STEPS_DEFAULT = 60000 };
+enum { VERSIONS = 10, FIRST_MINOR = 0x0306, FREE_THREADED_MAX = 16, FIXED_SEEDS = 10, STEPS_DEFAULT = 60000 };
 
 static struct py_layout layouts[VERSIONS + FREE_THREADED_MAX];
 static u32 layout_cnt = VERSIONS;
@@ -31,6 +31,17 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &at);
 	return (double)at.tv_sec + (double)at.tv_nsec / 1e9;
+}
+
+/* Up to 3.10 there is no data stack; what stands for the heap there is handed out like one. */
+static struct py_layout with_chunks(struct py_layout layout)
+{
+	if (layout.traits & PY_TRAIT_FRAME_OBJECT) {
+		layout.chunk_size = 8;
+		layout.chunk_top = 16;
+		layout.chunk_data = 24;
+	}
+	return layout;
 }
 
 /* Whether every image keeps to the rules; takes the layout of each version. */
@@ -45,7 +56,7 @@ static bool check_images(void)
 		const char *broken;
 
 		if (!(c->layout.traits & PY_TRAIT_FREE_THREADED))
-			layouts[c->minor - 0x030b] = c->layout;
+			layouts[c->minor - FIRST_MINOR] = with_chunks(c->layout);
 		broken = sim_rules_broken(&c->layout, c->tstate, c->user_sp, patched_read, &c->patched);
 		if (broken)
 			printf("%s: not so: %s\n", c->name, broken);

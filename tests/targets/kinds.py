@@ -136,8 +136,11 @@ async def task_parent():
     await asyncio.gather(task_body(), task_body())
 
 
+run = getattr(asyncio, "run", None) or asyncio.get_event_loop().run_until_complete  # 3.6
+
+
 def tasks():
-    asyncio.run(task_parent())  # @tasks
+    run(task_parent())  # @tasks
 
 
 def unicode_stations():
@@ -165,7 +168,7 @@ def hostile_stations():
     odd = ["semi;colon", "new\nline", "back\\slash", "lone\ud800surrogate", "tab\tand\x7fdel", "a" * 3000]
     made = []
     for name in odd:
-        code = function.__code__.replace(co_name=name, co_qualname=name)
+        code = pace.changed(function.__code__, name)
         made.append(type(function)(code, names))
     return made
 

@@ -31,6 +31,10 @@ def ten(count):
     return x
 
 
+# 3.6 has only seconds.
+thread_time_ns = getattr(time, "thread_time_ns", None) or (lambda: int(1e9 * pace.thread_time()))
+
+
 def main():
     unit, slack = 1000, 500_000
     functions, shares = [sixty, thirty, ten], [0.6, 0.3, 0.1]
@@ -40,13 +44,13 @@ def main():
             function(unit)
     pace.ready()
     used, total = [0, 0, 0], 0
-    before = time.thread_time_ns()
+    before = thread_time_ns()
     while pace.running(END):
         for pick in draw.choices((0, 1, 2), shares, k=20):
             if used[pick] > shares[pick] * total + slack:
                 pick = min((0, 1, 2), key=lambda i: used[i] - shares[i] * total)
             functions[pick](unit)
-            after = time.thread_time_ns()
+            after = thread_time_ns()
             used[pick] += after - before
             total += after - before
             before = after

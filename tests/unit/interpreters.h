@@ -87,7 +87,7 @@ static inline int interpreters_check(int (*check)(const char *version, char *roo
 	}
 	child_end(&list);
 	if (!cnt) {
-		printf("skipped: no CPython 3.11 to 3.15 here\n");
+		printf("skipped: no CPython 3.6 to 3.15 here\n");
 		return INTERPRETERS_SKIPPED;
 	}
 	return failed;

@@ -2,7 +2,8 @@
 """Prints the location tables of whole modules as the interpreter itself reads them.
 
 One line per code object: first line, table in hex ("-": empty), then START-END=LINE for each range of
-co_lines(), byte offsets, LINE 0 where co_lines() has none.
+co_lines(), byte offsets, LINE 0 where co_lines() has none. Before 3.10, which brought that method, each
+instruction's line is asked of PyCode_Addr2Line().
 """
 
 import importlib.util
@@ -22,13 +23,27 @@ uuid warnings weakref xml.dom.minidom xml.etree.ElementTree zipfile
 GENERATED = "x = (\n" + "\n" * 3000 + "1 +\n" + "\n" * 5000 + " f(\n" + "\n" * 70 + "2))\n"
 GENERATED += "def g(a,\n      b=lambda: (yield)):\n    return [i for i in a if\n b]\n"
 GENERATED += "\n" * 100000 + "class C:\n  async def h(self):\n    async with self as s: await s\n"
-GENERATED += "try:\n  pass\nexcept* ValueError as e:\n  raise\nfinally:\n  match x:\n    case {'a': [1, *r]}: pass\n"
+if sys.version_info >= (3, 11):
+    GENERATED += "try:\n  pass\nexcept* ValueError as e:\n  raise\n"
+if sys.version_info >= (3, 10):
+    GENERATED += "match x:\n  case {'a': [1, *r]}: pass\n"
+GENERATED += "try:\n  pass\nexcept ValueError as e:\n  raise\nfinally:\n  with x as z:\n    pass\n"
 GENERATED += "y = " + "+".join(["z" * 300] * 3) + "\n"
 
 
+def ranges_by_address(code):
+    import ctypes
+    ask = ctypes.pythonapi.PyCode_Addr2Line
+    for offset in range(0, len(code.co_code), 2):
+        yield offset, offset + 2, ask(ctypes.py_object(code), offset)
+
+
 def print_code(code):
-    ranges = " ".join(f"{start}-{end}={line or 0}" for start, end, line in code.co_lines())
-    print(code.co_firstlineno, code.co_linetable.hex() or "-", ranges)
+    if sys.version_info >= (3, 10):
+        table, ranges = code.co_linetable, code.co_lines()
+    else:
+        table, ranges = code.co_lnotab, ranges_by_address(code)
+    print(code.co_firstlineno, table.hex() or "-", *(f"{start}-{end}={line or 0}" for start, end, line in ranges))
     for constant in code.co_consts:
         if isinstance(constant, type(code)):
             print_code(constant)

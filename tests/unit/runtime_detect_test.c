@@ -18,6 +18,7 @@
 #include "../fuzz/elf_fixture.h"
 #include "../fuzz/offsets_fixture.h"
 #include "discover/proc_maps.h"
+#include "runtime/code_evidence.h"
 #include "runtime/layout_select.h"
 #include "runtime/runtime_detect.h"
 
@@ -72,7 +73,7 @@ static void stop(pid_t pid)
 static void expect_thread_state(pid_t pid, const struct py_runtime *runtime)
 {
 	const struct py_layout *layout = &runtime->layout;
-	u64 interp, tstate, back, native_id;
+	u64 interp, tstate, back, id;
 	struct remote_mem *mem;
 
 	assert_int_equal(remote_mem_open_process(&mem, pid), 0);
@@ -82,8 +83,15 @@ static void expect_thread_state(pid_t pid, const struct py_runtime *runtime)
 	assert_int_equal(remote_mem_read_u64(mem, interp + layout->interp_threads_head, &tstate), 0);
 	assert_int_equal(remote_mem_read_u64(mem, tstate + layout->tstate_interp, &back), 0);
 	assert_true(back == interp);
-	assert_int_equal(remote_mem_read_u64(mem, tstate + layout->tstate_native_thread_id, &native_id), 0);
-	assert_int_equal(native_id, pid);
+	if (layout->tstate_native_thread_id) {
+		assert_int_equal(remote_mem_read_u64(mem, tstate + layout->tstate_native_thread_id, &id), 0);
+		assert_int_equal(id, pid);
+	} else {
+		/* pthread_self(), which on x86-64 points at itself. */
+		assert_int_equal(remote_mem_read_u64(mem, tstate + layout->tstate_thread_id, &id), 0);
+		assert_int_equal(remote_mem_read_u64(mem, id, &back), 0);
+		assert_true(back == id);
+	}
 	remote_mem_close(mem);
 }
 
@@ -97,7 +105,7 @@ static void expect_python(const char *path)
 		return; /* a wrapper without its interpreter */
 	print_message("%s: %x\n", path, version);
 	assert_int_equal(runtime_detect(detector, pid, &runtime), 0);
-	if (version < 0x030b0000) {
+	if (version < 0x03060000) {
 		assert_int_equal(runtime.refusal, PY_REFUSAL_VERSION_TOO_OLD);
 		assert_int_equal(runtime.version >> 16, version >> 16);
 	} else if (version < 0x03100000) {
@@ -206,6 +214,15 @@ static void expect_embedded(const char *path)
 		assert_int_equal(runtime.refusal, PY_REFUSAL_NONE);
 		assert_int_equal(runtime.version, *(unsigned long *)dlsym(library, "Py_Version"));
 		assert_true(runtime.runtime_addr == (uintptr_t)dlsym(library, "_PyRuntime"));
+	} else if (dlsym(library, "PyOS_FSPath")) { /* 3.6 to 3.10 */
+		const char *(*get_version)(void) = dlsym(library, "Py_GetVersion");
+		char text[16] = "";
+
+		sscanf(get_version(), "%15s", text);
+		assert_int_equal(runtime.refusal, PY_REFUSAL_NONE);
+		assert_int_equal(runtime.version, code_evidence_parse_version(text));
+		assert_true(runtime.runtime_addr >= runtime.image_start &&
+			    runtime.runtime_addr < runtime.image_end);
 	} else {
 		assert_int_equal(runtime.refusal, PY_REFUSAL_VERSION_TOO_OLD);
 	}

@@ -57,10 +57,36 @@ static void test_tables_without_offsets(void **state)
 						PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION |
 						PY_TRAIT_DEBUG);
 	assert_int_equal(layout.owner_entry, 3);
-	assert_int_equal(layout_select_by_version(0x030a0df0, false, &layout), PY_REFUSAL_VERSION_TOO_OLD);
+	assert_int_equal(layout_select_by_version(0x03050af0, false, &layout), PY_REFUSAL_VERSION_TOO_OLD);
 	assert_int_equal(layout_select_by_version(0x03100000, false, &layout), PY_REFUSAL_VERSION_UNKNOWN);
 	assert_int_equal(layout_select_by_version(0, false, &layout), PY_REFUSAL_VERSION_UNKNOWN);
 	assert_int_equal(layout_select_by_version(0x030d00f0, false, &layout), PY_REFUSAL_OFFSETS_INVALID);
+}
+
+/* 3.6 to 3.10; the last byte that is read of a frame is f_lasti's or f_gen's. */
+static void test_frame_objects(void **state)
+{
+	static const u32 traits[] = {PY_TRAIT_LNOTAB, PY_TRAIT_LNOTAB, PY_TRAIT_LNOTAB, PY_TRAIT_LNOTAB,
+				     PY_TRAIT_LASTI_UNITS | PY_TRAIT_LINE_RANGES};
+
+	for (u32 minor = 6; minor <= 10; minor++) {
+		struct py_layout layout;
+		enum py_refusal refusal =
+			layout_select_by_version(3u << 24 | minor << 16 | 0x1f0, false, &layout);
+
+#ifdef __x86_64__
+		assert_int_equal(refusal, PY_REFUSAL_NONE);
+		assert_true(layout_is_valid(&layout));
+		assert_int_equal(layout.traits, PY_TRAIT_FRAME_OBJECT | traits[minor - 6]);
+		assert_int_equal(layout.frame_sz, layout.frame_instr + 4);
+		assert_true(layout.frame_owner + 8 <= layout.frame_sz);
+		assert_int_equal(layout.code_qualname, layout.code_name);
+		assert_int_equal(layout.tstate_native_thread_id, 0);
+		assert_int_equal(layout.runtime_interpreters_head != 0, minor > 6);
+#else
+		assert_int_equal(refusal, PY_REFUSAL_NO_THREAD_IDS);
+#endif
+	}
 }
 
 static enum py_refusal select_with(const struct debug_offsets_format *format, const struct layout_row *row,
@@ -155,9 +181,13 @@ static void test_versions_and_flavours_are_named(void **state)
 	assert_int_equal(layout_select_by_offsets(bytes, sizeof(bytes), false, &offsets, &layout),
 			 PY_REFUSAL_VERSION_UNKNOWN);
 	assert_int_equal(offsets.version, 0x031000a1);
-	put_u64(bytes, 8, 0x030a00f0);
+	put_u64(bytes, 8, 0x030500f0);
 	assert_int_equal(layout_select_by_offsets(bytes, sizeof(bytes), false, &offsets, &layout),
 			 PY_REFUSAL_VERSION_TOO_OLD);
+	put_u64(bytes, 8, 0x030900f0);
+	put_u64(bytes, 16, 0);
+	assert_true(layout_select_by_offsets(bytes, sizeof(bytes), false, &offsets, &layout) !=
+		    PY_REFUSAL_NONE);
 	bytes[0] = 'X';
 	assert_int_equal(layout_select_by_offsets(bytes, sizeof(bytes), false, &offsets, &layout),
 			 PY_REFUSAL_OFFSETS_INVALID);
@@ -216,6 +246,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_row_selects_itself),
 		cmocka_unit_test(test_tables_without_offsets),
+		cmocka_unit_test(test_frame_objects),
 		cmocka_unit_test(test_a_build_of_other_sizes_is_refused),
 		cmocka_unit_test(test_final_releases_may_append_to_the_thread_state),
 		cmocka_unit_test(test_another_interpreter_state_costs_only_its_proof),

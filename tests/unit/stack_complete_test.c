@@ -308,6 +308,34 @@ static void chain_that_ends_nowhere(void **ret_state)
 	assert_int_equal(state->stack.cnt, 3);
 }
 
+/* CPython 3.6 to 3.10: f_lasti in the place of an address, the generator in that of an owner. */
+static void frame_objects(void **ret_state)
+{
+	const u64 root[4] = {code_addr(0), 0, 6, 0x700000000000ULL};
+	struct state *state = *ret_state;
+
+	state->layout.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_CODE_VERSION;
+	put_frame(state, DATA, 0, code_addr(0), 0xbad00000006ULL, 0);
+	put_frame(state, HEAP, DATA, code_addr(1), 8, 0);
+	put_frame(state, DATA + 4096, HEAP, code_addr(2), 0xffffffffULL, 0);
+	assert_int_equal(complete(state, DATA + 4096), 0);
+	assert_int_equal(state->stack.cnt, 3);
+	assert_int_equal(state->stack.frames[0].instr_off, -1);
+	assert_int_equal(state->stack.frames[1].instr_off, 8);
+	assert_int_equal(state->stack.frames[2].instr_off, 6);
+	/* The same again, by the cache. */
+	assert_int_equal(complete(state, DATA + 4096), 0);
+	assert_int_equal(state->name_cnt, 0);
+	/* 3.10 counts units of two bytes. */
+	state->layout.traits |= PY_TRAIT_LASTI_UNITS;
+	assert_int_equal(complete_at(state, DATA + 4096, 2, 1), 0);
+	assert_int_equal(state->stack.frames[0].instr_off, -2);
+	assert_int_equal(state->stack.frames[1].instr_off, 16);
+	/* A generator's frame is no root: it was suspended while this was read. */
+	fake_memory_put(&state->memory, DATA, root, sizeof(root));
+	assert_fails(state, DATA + 4096, -EFAULT);
+}
+
 static void loops_end(void **ret_state)
 {
 	struct state *state = *ret_state;
@@ -656,6 +684,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(unreadable_frame, setup, teardown),
 		cmocka_unit_test_setup_teardown(frame_without_code, setup, teardown),
 		cmocka_unit_test_setup_teardown(chain_that_ends_nowhere, setup, teardown),
+		cmocka_unit_test_setup_teardown(frame_objects, setup, teardown),
 		cmocka_unit_test_setup_teardown(loops_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(deeper_than_the_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(unchanged_stack_is_one_read_and_no_name, setup, teardown),

@@ -139,6 +139,23 @@ static void lists_without_end_are_cut(void **ret_state)
 	assert_int_equal(state->cnt, 0);
 }
 
+/* Up to 3.10: behind thread_id, where glibc keeps the thread's id, or where nothing is. */
+static void ids_by_the_thread_descriptor(void **ret_state)
+{
+	struct state *state = *ret_state;
+	u64 words[2] = {0xabcd00000065ULL, 0};
+
+	state->layout.tstate_native_thread_id = 0;
+	state->layout.tstate_thread_id = 16;
+	put_runtime(state, MAIN);
+	put_interp(state, MAIN, 0, put_thread(state, 0, put_thread(state, 1, 0)));
+	fake_memory_put(&state->memory, 100 + 720, words, sizeof(words[0]));
+	assert_int_equal(list(state, 64), 0);
+	assert_int_equal(state->cnt, 2);
+	assert_int_equal(state->ids[0], 0x65);
+	assert_int_equal(state->ids[1], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -146,6 +163,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_interpreter_yet, setup, teardown),
 		cmocka_unit_test_setup_teardown(unreadable_parts, setup, teardown),
 		cmocka_unit_test_setup_teardown(lists_without_end_are_cut, setup, teardown),
+		cmocka_unit_test_setup_teardown(ids_by_the_thread_descriptor, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

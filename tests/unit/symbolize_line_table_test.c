@@ -17,7 +17,7 @@ static s32 line_at(const u8 *table, size_t sz, s32 off)
 {
 	s32 line = -1;
 
-	assert_int_equal(line_table_decode(table, sz, 100, off, &line), 0);
+	assert_int_equal(line_table_decode(LINE_TABLE_LOCATIONS, table, sz, 100, off, &line), 0);
 	return line;
 }
 
@@ -46,7 +46,7 @@ static void test_before_the_first_instruction(void **state)
 	s32 line = -1;
 
 	assert_int_equal(line_at(NULL, 0, -2), 100);
-	assert_int_equal(line_table_decode(NULL, 0, -5, -2, &line), 0);
+	assert_int_equal(line_table_decode(LINE_TABLE_LOCATIONS, NULL, 0, -5, -2, &line), 0);
 	assert_int_equal(line, 0);
 }
 
@@ -55,9 +55,10 @@ static void test_past_the_end(void **state)
 	static const u8 table[] = {ENTRY(0, 2), 0x00};
 	s32 line = -1;
 
-	assert_int_equal(line_table_decode(table, sizeof(table), 1, 4, &line), -ENOENT);
-	assert_int_equal(line_table_decode(table, sizeof(table), 1, INT32_MAX, &line), -ENOENT);
-	assert_int_equal(line_table_decode(NULL, 0, 1, 0, &line), -ENOENT);
+	assert_int_equal(line_table_decode(LINE_TABLE_LOCATIONS, table, sizeof(table), 1, 4, &line), -ENOENT);
+	assert_int_equal(line_table_decode(LINE_TABLE_LOCATIONS, table, sizeof(table), 1, INT32_MAX, &line),
+			 -ENOENT);
+	assert_int_equal(line_table_decode(LINE_TABLE_LOCATIONS, NULL, 0, 1, 0, &line), -ENOENT);
 	assert_int_equal(line, -1);
 }
 
@@ -65,7 +66,7 @@ static void assert_invalid(const u8 *table, size_t sz)
 {
 	s32 line = -1;
 
-	assert_int_equal(line_table_decode(table, sz, 1, 100, &line), -EINVAL);
+	assert_int_equal(line_table_decode(LINE_TABLE_LOCATIONS, table, sz, 1, 100, &line), -EINVAL);
 	assert_int_equal(line, -1);
 }
 
@@ -97,6 +98,38 @@ static void test_negative_line_is_none(void **state)
 	assert_int_equal(line_at(table, sizeof(table), 0), 0);
 }
 
+/* Pairs of bytes: in co_lnotab the lines count behind the code, in 3.10's table for it. */
+static void test_pairs(void **state)
+{
+	static const u8 lnotab[] = {0, 1, 4, 2, 254, 0, 2, 0x80, 2, 100}; /* 101; 4: 103; 260: -25; 262: 75 */
+	static const u8 ranges[] = {4,	  0,   2, 3, 2,
+				    0x80, 254, 0, 2, 0x81}; /* 100; 4: 103; 6: none; 8: 103; 262: -24 */
+	static const struct {
+		s32 off, lnotab, ranges;
+	} want[] = {{-2, 100, 100}, {0, 101, 100},   {2, 101, 100},   {4, 103, 103}, {6, 103, 0},
+		    {8, 103, 103},  {256, 103, 103}, {258, 103, 103}, {260, 0, 103}, {262, 75, 0}};
+	s32 line;
+
+	for (size_t i = 0; i < sizeof(want) / sizeof(*want); i++) {
+		assert_int_equal(
+			line_table_decode(LINE_TABLE_LNOTAB, lnotab, sizeof(lnotab), 100, want[i].off, &line),
+			0);
+		assert_int_equal(line, want[i].lnotab);
+		assert_int_equal(
+			line_table_decode(LINE_TABLE_RANGES, ranges, sizeof(ranges), 100, want[i].off, &line),
+			0);
+		assert_int_equal(line, want[i].ranges);
+	}
+	/* The last line of co_lnotab has no end; half a pair is not looked at. */
+	assert_int_equal(line_table_decode(LINE_TABLE_LNOTAB, lnotab, 3, 100, INT32_MAX, &line), 0);
+	assert_int_equal(line, 101);
+	assert_int_equal(line_table_decode(LINE_TABLE_RANGES, ranges, sizeof(ranges), 100, 264, &line),
+			 -ENOENT);
+	assert_int_equal(line_table_decode(LINE_TABLE_RANGES, ranges, 1, 100, 0, &line), -ENOENT);
+	assert_int_equal(line_table_decode(LINE_TABLE_LNOTAB, lnotab, 2, INT32_MAX, 0, &line), -EINVAL);
+	assert_int_equal(line_table_decode(LINE_TABLE_RANGES, ranges + 2, 2, INT32_MAX, 0, &line), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -105,6 +138,7 @@ int main(void)
 		cmocka_unit_test(test_past_the_end),
 		cmocka_unit_test(test_broken_tables),
 		cmocka_unit_test(test_negative_line_is_none),
+		cmocka_unit_test(test_pairs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

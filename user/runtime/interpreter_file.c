@@ -4,7 +4,10 @@
  *     symbol among all others;
  *   its first bytes: the cookie of _Py_DebugOffsets with the exact version (3.13+);
  *   Py_Version, a constant with the exact version (3.11+);
- *   for older ones, which functions are exported: minor version only.
+ *   for older ones, which functions are exported: the minor version; and the text that Py_GetVersion()
+ *     refers to: the exact one (version_text.c).
+ * 3.6 has no _PyRuntime: what stands in it later are variables, two of them exported, and the third is what
+ * PyInterpreterState_Head() returns.
  * The file's name decides nothing but the words for a file that cannot be used.
  */
 #include "runtime/interpreter_file.h"
@@ -12,6 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "runtime/code_evidence.h"
 #include "runtime/layout_select.h"
 
 enum symbol_name {
@@ -28,6 +32,9 @@ enum symbol_name {
 	SYMBOL_AFTER_FORK,
 	SYMBOL_FS_PATH,
 	SYMBOL_PY2_STRING,
+	SYMBOL_INTERPRETER_HEAD,
+	SYMBOL_FINALIZING,
+	SYMBOL_GILSTATE_CURRENT,
 	SYMBOL_COUNT
 };
 
@@ -46,9 +53,13 @@ static const char *const symbol_names[SYMBOL_COUNT] = {
 	[SYMBOL_AFTER_FORK] = "PyOS_AfterFork_Child",
 	[SYMBOL_FS_PATH] = "PyOS_FSPath",
 	[SYMBOL_PY2_STRING] = "PyString_FromString",
+	/* 3.6, Python/pystate.c and pylifecycle.c. */
+	[SYMBOL_INTERPRETER_HEAD] = "PyInterpreterState_Head",
+	[SYMBOL_FINALIZING] = "_Py_Finalizing",
+	[SYMBOL_GILSTATE_CURRENT] = "_PyThreadState_Current",
 };
 
-enum { VERSION_3_11_HEX = 0x030b0000 };
+enum { VERSION_3_6_HEX = 0x03060000, VERSION_3_7_HEX = 0x03070000, VERSION_3_11_HEX = 0x030b0000 };
 
 struct inspection {
 	struct elf_image *image;
@@ -115,10 +126,58 @@ static u32 version_by_exports(const struct inspection *in)
 	return 0;
 }
 
-static void judge_old(struct inspection *in)
+/* 3.6: lays the variables out as if they stood in one struct. */
+static int gather_variables(struct inspection *in)
 {
-	in->info->version = version_by_exports(in);
-	refuse(in->info, in->info->version ? PY_REFUSAL_VERSION_TOO_OLD : PY_REFUSAL_VERSION_UNKNOWN);
+	struct interpreter_file *info = in->info;
+	u64 finalizing = in->symbols[SYMBOL_FINALIZING].addr;
+	u64 current = in->symbols[SYMBOL_GILSTATE_CURRENT].addr;
+	u64 head = 0, base;
+	int err = code_evidence_returned_variable(in->image, &in->symbols[SYMBOL_INTERPRETER_HEAD], &head);
+
+	if (err && err != -ENOENT)
+		return err;
+	base = head < finalizing ? head : finalizing;
+	base = base < current ? base : current;
+	if (err || !base || head - base > UINT32_MAX || finalizing - base > UINT32_MAX ||
+	    current - base > UINT32_MAX) {
+		refuse(info, PY_REFUSAL_NO_INTERPRETER_LIST);
+		return 0;
+	}
+	info->runtime_addr = base;
+	info->layout.runtime_interpreters_head = (u32)(head - base);
+	info->layout.runtime_finalizing = (u32)(finalizing - base);
+	info->layout.runtime_gilstate_current = (u32)(current - base);
+	return 0;
+}
+
+/* Before 3.11. */
+static int judge_by_exports(struct inspection *in)
+{
+	struct interpreter_file *info = in->info;
+	u32 minor = version_by_exports(in), version = 0;
+	int err;
+
+	info->version = minor;
+	if (minor < VERSION_3_6_HEX) {
+		refuse(info, minor ? PY_REFUSAL_VERSION_TOO_OLD : PY_REFUSAL_VERSION_UNKNOWN);
+		return 0;
+	}
+	err = code_evidence_version(in->image, &in->symbols[SYMBOL_GET_VERSION], &version);
+	if (err && err != -ENOENT)
+		return err;
+	if (!err && version >> 16 != minor >> 16) {
+		refuse(info, PY_REFUSAL_VERSION_UNKNOWN);
+		return 0;
+	}
+	if (!err)
+		info->version = version;
+	refuse(info, layout_select_by_version(info->version, info->debug, &info->layout));
+	if (info->refusal == PY_REFUSAL_NONE && minor < VERSION_3_7_HEX)
+		return gather_variables(in);
+	if (info->refusal == PY_REFUSAL_NONE && !info->runtime_addr)
+		refuse(info, PY_REFUSAL_NO_RUNTIME_SYMBOL);
+	return 0;
 }
 
 /* 3.13+: *ret_done tells whether there was such a table. */
@@ -154,10 +213,8 @@ static int judge_by_version(struct inspection *in)
 	unsigned long version; /* const unsigned long Py_Version */
 	int err;
 
-	if (!has(in, SYMBOL_VERSION)) {
-		judge_old(in);
-		return 0;
-	}
+	if (!has(in, SYMBOL_VERSION))
+		return judge_by_exports(in);
 	err = elf_image_read_addr(in->image, in->symbols[SYMBOL_VERSION].addr, &version, sizeof(version));
 	if (err == -ENODATA || err == -ERANGE ||
 	    (!err && (version > UINT32_MAX || version < VERSION_3_11_HEX))) {
@@ -235,7 +292,7 @@ static int inspect_image(struct inspection *in, const char *path)
 	else if (info->runtime_addr)
 		return judge_runtime(in);
 	else if (has(in, SYMBOL_GET_VERSION))
-		judge_old(in); /* 3.6 and older have no _PyRuntime */
+		return judge_by_exports(in); /* 3.6 and older have no _PyRuntime */
 	else if (starts_with(base_name(path), "micropython") && info->is_executable)
 		refuse(info, PY_REFUSAL_NOT_CPYTHON); /* stripped, it exports nothing of its own */
 	else if (is_libpython_name(path))

@@ -18,6 +18,7 @@
 #include "shared_limits.h"
 
 enum {
+	VERSION_3_6 = 0x0306,
 	VERSION_3_11 = 0x030b,
 	VERSION_3_13 = 0x030d,
 	VERSION_3_15 = 0x030f,
@@ -26,6 +27,12 @@ enum {
 	TSTATE_GROWTH_SZ = 64,
 	RELEASE_LEVEL_FINAL = 0xf,
 };
+
+#ifdef __x86_64__
+#define IS_X86_64 true
+#else
+#define IS_X86_64 false
+#endif
 
 static void cover(u32 *sz, u32 off, u32 width)
 {
@@ -54,10 +61,12 @@ static u32 frame_sz(const struct py_layout *layout)
 {
 	u32 sz = 0;
 
+	bool is_object = layout->traits & PY_TRAIT_FRAME_OBJECT;
+
 	cover(&sz, layout->frame_executable, 8);
 	cover(&sz, layout->frame_previous, 8);
-	cover(&sz, layout->frame_instr, 8);
-	cover(&sz, layout->frame_owner, 1);
+	cover(&sz, layout->frame_instr, is_object ? 4 : 8);
+	cover(&sz, layout->frame_owner, is_object ? 8 : 1);
 	cover(&sz, layout->frame_is_entry, 1);
 	cover(&sz, layout->frame_tlbc_index, 4);
 	return sz;
@@ -80,7 +89,7 @@ static u32 code_sz(const struct py_layout *layout)
 bool layout_is_valid(const struct py_layout *layout)
 {
 	return layout->tstate_sz == tstate_sz(layout) && layout->tstate_sz <= LIMIT_TSTATE_SPAN - 8 &&
-	       layout->frame_sz == frame_sz(layout) && layout->frame_sz <= LIMIT_FRAME_SPAN - 8 &&
+	       layout->frame_sz == frame_sz(layout) && layout->frame_sz < LIMIT_FRAME_SPAN &&
 	       layout->code_sz == code_sz(layout) && layout->code_sz <= LIMIT_CODE_SPAN - 8 &&
 	       layout->code_code_adaptive < LIMIT_CODE_SPAN - 8 &&
 	       layout->unicode_ascii_sz <= LIMIT_UNICODE_SPAN &&
@@ -156,9 +165,13 @@ static enum py_refusal refusal_of_version(u32 version)
 {
 	u32 minor = version >> 16;
 
-	if (minor < VERSION_3_11 && minor >= 0x0200)
+	if (minor < VERSION_3_6 && minor >= 0x0200)
 		return PY_REFUSAL_VERSION_TOO_OLD;
-	return minor > VERSION_3_15 || minor < VERSION_3_11 ? PY_REFUSAL_VERSION_UNKNOWN : PY_REFUSAL_NONE;
+	if (minor > VERSION_3_15 || minor < VERSION_3_6)
+		return PY_REFUSAL_VERSION_UNKNOWN;
+	/* Their thread states do not tell the kernel's thread id, and what they tell instead is the thread
+	 * pointer on x86-64 only (bpf/kernel_compat.bpf.h). */
+	return minor < VERSION_3_11 && !IS_X86_64 ? PY_REFUSAL_NO_THREAD_IDS : PY_REFUSAL_NONE;
 }
 
 enum py_refusal layout_select_by_offsets(const void *bytes, size_t sz, bool debug,

@@ -13,7 +13,7 @@
 enum py_refusal layout_select_by_offsets(const void *bytes, size_t sz, bool debug,
 					 struct debug_offsets *ret_offsets, struct py_layout *ret_layout);
 
-/* 3.11, 3.12: the generated row alone. */
+/* 3.6 to 3.12: the generated row alone. 3.6 has no _PyRuntime: its offsets into that are 0. */
 enum py_refusal layout_select_by_version(u32 version, bool debug, struct py_layout *ret_layout);
 
 /* Does every offset lie inside the span that the sampler reads? True for all that the above return. */

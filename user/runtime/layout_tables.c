@@ -8,6 +8,40 @@
 
 const struct layout_row layout_rows[] = {
 #if defined(__x86_64__)
+	/* layout x86_64 3.10 debug: 3.10.13 */
+	{
+		.minor = 0x030a,
+		.code_struct_sz = 176, .frame_struct_sz = 360, .interp_struct_sz = 113528,
+		.tstate_struct_sz = 280, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LASTI_UNITS | PY_TRAIT_LINE_RANGES | PY_TRAIT_DEBUG,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 568, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 96,
+			.frame_previous = 24, .frame_owner = 88, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout x86_64 3.10 default: 3.10.13 */
+	{
+		.minor = 0x030a,
+		.code_struct_sz = 176, .frame_struct_sz = 360, .interp_struct_sz = 113528,
+		.tstate_struct_sz = 280, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LASTI_UNITS | PY_TRAIT_LINE_RANGES,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 568, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 96,
+			.frame_previous = 24, .frame_owner = 88, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
 	/* layout x86_64 3.11 debug: 3.11.2, 3.11.7 */
 	{
 		.minor = 0x030b,
@@ -210,7 +244,7 @@ const struct layout_row layout_rows[] = {
 			.unicode_compact_sz = 56, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
 		},
 	},
-	/* layout x86_64 3.13 free threaded: 3.13.0 */
+	/* layout x86_64 3.13 free threaded: 3.13.0, 3.13.5 */
 	{
 		.minor = 0x030d,
 		.code_struct_sz = 224, .frame_struct_sz = 80, .interp_struct_sz = 215616,
@@ -250,7 +284,7 @@ const struct layout_row layout_rows[] = {
 			.unicode_compact_sz = 72, .bytes_size = 32, .bytes_data = 48, .object_type = 24,
 		},
 	},
-	/* layout x86_64 3.13 free threaded debug: 3.13.0 */
+	/* layout x86_64 3.13 free threaded debug: 3.13.0, 3.13.5 */
 	{
 		.minor = 0x030d,
 		.code_struct_sz = 224, .frame_struct_sz = 80, .interp_struct_sz = 218112,
@@ -452,7 +486,209 @@ const struct layout_row layout_rows[] = {
 			.bytes_size = 32, .bytes_data = 48, .object_type = 24,
 		},
 	},
+	/* layout x86_64 3.6 debug: 3.6.15 */
+	{
+		.minor = 0x0306,
+		.code_struct_sz = 160, .frame_struct_sz = 400, .interp_struct_sz = 120,
+		.tstate_struct_sz = 2272, .unicode_struct_sz = 96,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB | PY_TRAIT_DEBUG,
+			.interp_next = 0, .interp_threads_head = 8, .tstate_prev = 0, .tstate_next = 8,
+			.tstate_interp = 16, .tstate_frame = 24, .tstate_thread_id = 152,
+			.frame_executable = 48, .frame_instr = 136, .frame_previous = 40, .frame_owner = 128,
+			.code_filename = 112, .code_name = 120, .code_qualname = 120, .code_linetable = 128,
+			.code_firstlineno = 52, .unicode_length = 32, .unicode_hash = 40, .unicode_state = 48,
+			.unicode_ascii_sz = 64, .unicode_compact_sz = 88, .bytes_size = 32, .bytes_data = 48,
+			.object_type = 24,
+		},
+	},
+	/* layout x86_64 3.6 default: 3.6.15 */
+	{
+		.minor = 0x0306,
+		.code_struct_sz = 144, .frame_struct_sz = 384, .interp_struct_sz = 120,
+		.tstate_struct_sz = 2272, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB,
+			.interp_next = 0, .interp_threads_head = 8, .tstate_prev = 0, .tstate_next = 8,
+			.tstate_interp = 16, .tstate_frame = 24, .tstate_thread_id = 152,
+			.frame_executable = 32, .frame_instr = 120, .frame_previous = 24, .frame_owner = 112,
+			.code_filename = 96, .code_name = 104, .code_qualname = 104, .code_linetable = 112,
+			.code_firstlineno = 36, .unicode_length = 16, .unicode_hash = 24, .unicode_state = 32,
+			.unicode_ascii_sz = 48, .unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32,
+			.object_type = 8,
+		},
+	},
+	/* layout x86_64 3.7 debug: 3.7.16 */
+	{
+		.minor = 0x0307,
+		.code_struct_sz = 160, .frame_struct_sz = 384, .interp_struct_sz = 2568,
+		.tstate_struct_sz = 280, .unicode_struct_sz = 96,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB | PY_TRAIT_DEBUG,
+			.runtime_finalizing = 8, .runtime_interpreters_head = 24,
+			.runtime_gilstate_current = 1480, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 48, .frame_instr = 120,
+			.frame_previous = 40, .frame_owner = 112, .code_filename = 112, .code_name = 120,
+			.code_qualname = 120, .code_linetable = 128, .code_firstlineno = 52,
+			.unicode_length = 32, .unicode_hash = 40, .unicode_state = 48, .unicode_ascii_sz = 64,
+			.unicode_compact_sz = 88, .bytes_size = 32, .bytes_data = 48, .object_type = 24,
+		},
+	},
+	/* layout x86_64 3.7 default: 3.7.16 */
+	{
+		.minor = 0x0307,
+		.code_struct_sz = 144, .frame_struct_sz = 368, .interp_struct_sz = 2568,
+		.tstate_struct_sz = 280, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB,
+			.runtime_finalizing = 8, .runtime_interpreters_head = 24,
+			.runtime_gilstate_current = 1480, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 96, .code_name = 104,
+			.code_qualname = 104, .code_linetable = 112, .code_firstlineno = 36,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout x86_64 3.8 debug: 3.8.18 */
+	{
+		.minor = 0x0308,
+		.code_struct_sz = 176, .frame_struct_sz = 368, .interp_struct_sz = 2720,
+		.tstate_struct_sz = 264, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB | PY_TRAIT_DEBUG,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 1368, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout x86_64 3.8 default: 3.8.18 */
+	{
+		.minor = 0x0308,
+		.code_struct_sz = 176, .frame_struct_sz = 368, .interp_struct_sz = 2720,
+		.tstate_struct_sz = 264, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 1368, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout x86_64 3.9 debug: 3.9.2 */
+	{
+		.minor = 0x0309,
+		.code_struct_sz = 176, .frame_struct_sz = 368, .interp_struct_sz = 5648,
+		.tstate_struct_sz = 264, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB | PY_TRAIT_DEBUG,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 568, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout x86_64 3.9 debug: 3.9.18 */
+	{
+		.minor = 0x0309,
+		.code_struct_sz = 176, .frame_struct_sz = 368, .interp_struct_sz = 5656,
+		.tstate_struct_sz = 264, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB | PY_TRAIT_DEBUG,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 568, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout x86_64 3.9 default: 3.9.2 */
+	{
+		.minor = 0x0309,
+		.code_struct_sz = 176, .frame_struct_sz = 368, .interp_struct_sz = 5648,
+		.tstate_struct_sz = 264, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 568, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout x86_64 3.9 default: 3.9.18 */
+	{
+		.minor = 0x0309,
+		.code_struct_sz = 176, .frame_struct_sz = 368, .interp_struct_sz = 5656,
+		.tstate_struct_sz = 264, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 568, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
 #elif defined(__aarch64__)
+	/* layout aarch64 3.10 debug: 3.10.13 */
+	{
+		.minor = 0x030a,
+		.code_struct_sz = 176, .frame_struct_sz = 360, .interp_struct_sz = 113528,
+		.tstate_struct_sz = 280, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LASTI_UNITS | PY_TRAIT_LINE_RANGES | PY_TRAIT_DEBUG,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 584, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 96,
+			.frame_previous = 24, .frame_owner = 88, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout aarch64 3.10 default: 3.10.13 */
+	{
+		.minor = 0x030a,
+		.code_struct_sz = 176, .frame_struct_sz = 360, .interp_struct_sz = 113528,
+		.tstate_struct_sz = 280, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LASTI_UNITS | PY_TRAIT_LINE_RANGES,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 584, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 96,
+			.frame_previous = 24, .frame_owner = 88, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
 	/* layout aarch64 3.11 debug: 3.11.2, 3.11.7 */
 	{
 		.minor = 0x030b,
@@ -655,7 +891,7 @@ const struct layout_row layout_rows[] = {
 			.unicode_compact_sz = 56, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
 		},
 	},
-	/* layout aarch64 3.13 free threaded: 3.13.0 */
+	/* layout aarch64 3.13 free threaded: 3.13.0, 3.13.5 */
 	{
 		.minor = 0x030d,
 		.code_struct_sz = 224, .frame_struct_sz = 80, .interp_struct_sz = 215680,
@@ -695,7 +931,7 @@ const struct layout_row layout_rows[] = {
 			.unicode_compact_sz = 72, .bytes_size = 32, .bytes_data = 48, .object_type = 24,
 		},
 	},
-	/* layout aarch64 3.13 free threaded debug: 3.13.0 */
+	/* layout aarch64 3.13 free threaded debug: 3.13.0, 3.13.5 */
 	{
 		.minor = 0x030d,
 		.code_struct_sz = 224, .frame_struct_sz = 80, .interp_struct_sz = 218112,
@@ -895,6 +1131,174 @@ const struct layout_row layout_rows[] = {
 			.code_code_adaptive = 232, .code_tlbc = 224, .unicode_length = 32, .unicode_hash = 40,
 			.unicode_state = 48, .unicode_ascii_sz = 56, .unicode_compact_sz = 72,
 			.bytes_size = 32, .bytes_data = 48, .object_type = 24,
+		},
+	},
+	/* layout aarch64 3.6 debug: 3.6.15 */
+	{
+		.minor = 0x0306,
+		.code_struct_sz = 160, .frame_struct_sz = 400, .interp_struct_sz = 120,
+		.tstate_struct_sz = 2272, .unicode_struct_sz = 96,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB | PY_TRAIT_DEBUG,
+			.interp_next = 0, .interp_threads_head = 8, .tstate_prev = 0, .tstate_next = 8,
+			.tstate_interp = 16, .tstate_frame = 24, .tstate_thread_id = 152,
+			.frame_executable = 48, .frame_instr = 136, .frame_previous = 40, .frame_owner = 128,
+			.code_filename = 112, .code_name = 120, .code_qualname = 120, .code_linetable = 128,
+			.code_firstlineno = 52, .unicode_length = 32, .unicode_hash = 40, .unicode_state = 48,
+			.unicode_ascii_sz = 64, .unicode_compact_sz = 88, .bytes_size = 32, .bytes_data = 48,
+			.object_type = 24,
+		},
+	},
+	/* layout aarch64 3.6 default: 3.6.15 */
+	{
+		.minor = 0x0306,
+		.code_struct_sz = 144, .frame_struct_sz = 384, .interp_struct_sz = 120,
+		.tstate_struct_sz = 2272, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB,
+			.interp_next = 0, .interp_threads_head = 8, .tstate_prev = 0, .tstate_next = 8,
+			.tstate_interp = 16, .tstate_frame = 24, .tstate_thread_id = 152,
+			.frame_executable = 32, .frame_instr = 120, .frame_previous = 24, .frame_owner = 112,
+			.code_filename = 96, .code_name = 104, .code_qualname = 104, .code_linetable = 112,
+			.code_firstlineno = 36, .unicode_length = 16, .unicode_hash = 24, .unicode_state = 32,
+			.unicode_ascii_sz = 48, .unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32,
+			.object_type = 8,
+		},
+	},
+	/* layout aarch64 3.7 debug: 3.7.16 */
+	{
+		.minor = 0x0307,
+		.code_struct_sz = 160, .frame_struct_sz = 384, .interp_struct_sz = 2568,
+		.tstate_struct_sz = 280, .unicode_struct_sz = 96,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB | PY_TRAIT_DEBUG,
+			.runtime_finalizing = 8, .runtime_interpreters_head = 24,
+			.runtime_gilstate_current = 1496, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 48, .frame_instr = 120,
+			.frame_previous = 40, .frame_owner = 112, .code_filename = 112, .code_name = 120,
+			.code_qualname = 120, .code_linetable = 128, .code_firstlineno = 52,
+			.unicode_length = 32, .unicode_hash = 40, .unicode_state = 48, .unicode_ascii_sz = 64,
+			.unicode_compact_sz = 88, .bytes_size = 32, .bytes_data = 48, .object_type = 24,
+		},
+	},
+	/* layout aarch64 3.7 default: 3.7.16 */
+	{
+		.minor = 0x0307,
+		.code_struct_sz = 144, .frame_struct_sz = 368, .interp_struct_sz = 2568,
+		.tstate_struct_sz = 280, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB,
+			.runtime_finalizing = 8, .runtime_interpreters_head = 24,
+			.runtime_gilstate_current = 1496, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 96, .code_name = 104,
+			.code_qualname = 104, .code_linetable = 112, .code_firstlineno = 36,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout aarch64 3.8 debug: 3.8.18 */
+	{
+		.minor = 0x0308,
+		.code_struct_sz = 176, .frame_struct_sz = 368, .interp_struct_sz = 2720,
+		.tstate_struct_sz = 264, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB | PY_TRAIT_DEBUG,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 1384, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout aarch64 3.8 default: 3.8.18 */
+	{
+		.minor = 0x0308,
+		.code_struct_sz = 176, .frame_struct_sz = 368, .interp_struct_sz = 2720,
+		.tstate_struct_sz = 264, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 1384, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout aarch64 3.9 debug: 3.9.2 */
+	{
+		.minor = 0x0309,
+		.code_struct_sz = 176, .frame_struct_sz = 368, .interp_struct_sz = 5648,
+		.tstate_struct_sz = 264, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB | PY_TRAIT_DEBUG,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 584, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout aarch64 3.9 debug: 3.9.18 */
+	{
+		.minor = 0x0309,
+		.code_struct_sz = 176, .frame_struct_sz = 368, .interp_struct_sz = 5656,
+		.tstate_struct_sz = 264, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB | PY_TRAIT_DEBUG,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 584, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout aarch64 3.9 default: 3.9.2 */
+	{
+		.minor = 0x0309,
+		.code_struct_sz = 176, .frame_struct_sz = 368, .interp_struct_sz = 5648,
+		.tstate_struct_sz = 264, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 584, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
+		},
+	},
+	/* layout aarch64 3.9 default: 3.9.18 */
+	{
+		.minor = 0x0309,
+		.code_struct_sz = 176, .frame_struct_sz = 368, .interp_struct_sz = 5656,
+		.tstate_struct_sz = 264, .unicode_struct_sz = 80,
+		.layout = {
+			.traits = PY_TRAIT_FRAME_OBJECT | PY_TRAIT_LNOTAB,
+			.runtime_finalizing = 16, .runtime_interpreters_head = 32,
+			.runtime_gilstate_current = 584, .interp_next = 0, .interp_threads_head = 8,
+			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 24,
+			.tstate_thread_id = 176, .frame_executable = 32, .frame_instr = 104,
+			.frame_previous = 24, .frame_owner = 96, .code_filename = 104, .code_name = 112,
+			.code_qualname = 112, .code_linetable = 120, .code_firstlineno = 40,
+			.unicode_length = 16, .unicode_hash = 24, .unicode_state = 32, .unicode_ascii_sz = 48,
+			.unicode_compact_sz = 72, .bytes_size = 16, .bytes_data = 32, .object_type = 8,
 		},
 	},
 #endif

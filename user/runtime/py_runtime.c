@@ -6,7 +6,7 @@ static const struct {
 	const char *text;
 } refusals[PY_REFUSAL_COUNT] = {
 	[PY_REFUSAL_NONE] = {"none", "can be profiled"},
-	[PY_REFUSAL_VERSION_TOO_OLD] = {"version_too_old", "older than Python 3.11"},
+	[PY_REFUSAL_VERSION_TOO_OLD] = {"version_too_old", "older than Python 3.6"},
 	[PY_REFUSAL_VERSION_UNKNOWN] = {"version_unknown", "a Python version that is not known"},
 	[PY_REFUSAL_MUSL] = {"musl", "Pythons linked to musl are not supported"},
 	[PY_REFUSAL_NOT_CPYTHON] = {"not_cpython", "another implementation than CPython"},
@@ -15,6 +15,12 @@ static const struct {
 	[PY_REFUSAL_OFFSETS_INVALID] = {"offsets_invalid",
 					"the interpreter's table of offsets makes no sense"},
 	[PY_REFUSAL_LAYOUT_UNKNOWN] = {"layout_unknown", "its structs have the sizes of no known build"},
+	[PY_REFUSAL_NO_INTERPRETER_LIST] =
+		{"no_interpreter_list", "its list of interpreters is not found (3.6 has no symbol for it)"},
+	[PY_REFUSAL_NO_THREAD_IDS] = {"no_thread_ids",
+				      "before Python 3.11 threads can be told on x86-64 only"},
+	[PY_REFUSAL_STATE_INVALID] =
+		{"state_invalid", "its memory does not look like this version's: another build, or damaged"},
 	[PY_REFUSAL_FILE_HANGS] = {"file_hangs", "the file system of the interpreter's file does not answer"},
 	[PY_REFUSAL_FILE_UNREADABLE] = {"file_unreadable", "the interpreter's file cannot be read"},
 	[PY_REFUSAL_NOT_PERMITTED] = {"not_permitted", "panopy may not look into it: run it as root or with "

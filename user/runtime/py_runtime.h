@@ -19,7 +19,7 @@ enum {
  * identifiers of py_refusal_name() stand in its JSON and in the summary. */
 enum py_refusal {
 	PY_REFUSAL_NONE = 0,
-	PY_REFUSAL_VERSION_TOO_OLD, /* before 3.11 */
+	PY_REFUSAL_VERSION_TOO_OLD, /* before 3.6 */
 	PY_REFUSAL_VERSION_UNKNOWN, /* newer than any known, or the version word makes no sense */
 	PY_REFUSAL_MUSL,
 	PY_REFUSAL_NOT_CPYTHON,	      /* PyPy, GraalPy, ... */
@@ -30,7 +30,10 @@ enum py_refusal {
 	PY_REFUSAL_FILE_UNREADABLE,   /* the interpreter file could not be read: gone, an error of its disk */
 	PY_REFUSAL_FILE_INVALID,      /* not an ELF file that makes sense */
 	PY_REFUSAL_FILE_HANGS,	      /* opening or reading the interpreter file takes too long */
-	PY_REFUSAL_NOT_PERMITTED,     /* the kernel does not let us open the interpreter file */
+	PY_REFUSAL_NO_INTERPRETER_LIST, /* 3.6: PyInterpreterState_Head() is not understood */
+	PY_REFUSAL_NO_THREAD_IDS,	/* 3.6 to 3.10 on a machine where their threads cannot be told */
+	PY_REFUSAL_STATE_INVALID,	/* what stands in the process does not fit the layout */
+	PY_REFUSAL_NOT_PERMITTED,	/* the kernel does not let us open the interpreter file */
 	PY_REFUSAL_COUNT
 };
 
@@ -39,14 +42,15 @@ const char *py_refusal_text(enum py_refusal refusal);
 
 struct py_runtime {
 	enum py_refusal refusal;
-	/* PY_VERSION_HEX; 0 when unknown. Before 3.11 only major and minor are known, the rest is 0. */
+	/* PY_VERSION_HEX; 0 when unknown. Before 3.11 the low 16 bits may be 0: not known. */
 	u32 version;
 	bool free_threaded;
 	bool debug;
 	bool shared; /* in libpython, not in the executable */
 	bool prerelease;
-	remote_addr_t runtime_addr; /* of _PyRuntime in the process; valid when not refused */
-	remote_addr_t image_start;  /* the interpreter image's mapped range */
+	/* Of _PyRuntime in the process (process_config.h); valid when not refused. */
+	remote_addr_t runtime_addr;
+	remote_addr_t image_start; /* the interpreter image's mapped range */
 	remote_addr_t image_end;
 	struct py_layout layout;       /* valid when not refused */
 	char path[PY_RUNTIME_PATH_SZ]; /* of the interpreter image, as the process sees it */

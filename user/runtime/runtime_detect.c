@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "discover/proc_maps.h"
 #include "runtime/interpreter_file.h"
+#include "runtime/state_check.h"
 
 enum {
 	/* Files of the whole host; each entry takes 1 KiB. */
@@ -342,7 +343,21 @@ static int look_at(struct search *search, const struct candidate *candidate)
 	return 0;
 }
 
-int runtime_detect(struct runtime_detector *detector, pid_t pid, struct py_runtime *ret_runtime)
+/* The version is all that chose the layout before 3.11: what stands in the process must fit it. A process that
+ * cannot be read now is no evidence against it, nor is one that just maps its interpreter: nothing has begun. */
+static void check_state(pid_t pid, struct py_runtime *runtime)
+{
+	struct remote_mem *mem;
+
+	if (runtime->refusal != PY_REFUSAL_NONE || !(runtime->layout.traits & PY_TRAIT_FRAME_OBJECT) ||
+	    remote_mem_open_process(&mem, pid))
+		return;
+	if (!state_check(mem, &runtime->layout, runtime->runtime_addr))
+		runtime->refusal = PY_REFUSAL_STATE_INVALID;
+	remote_mem_close(mem);
+}
+
+static int detect(struct runtime_detector *detector, pid_t pid, struct py_runtime *ret_runtime)
 {
 	struct py_runtime runtime;
 	struct search search = {.detector = detector, .pid = pid, .runtime = &runtime};
@@ -359,6 +374,15 @@ int runtime_detect(struct runtime_detector *detector, pid_t pid, struct py_runti
 		return -ENOENT;
 	*ret_runtime = runtime;
 	return 0;
+}
+
+int runtime_detect(struct runtime_detector *detector, pid_t pid, struct py_runtime *ret_runtime)
+{
+	int err = detect(detector, pid, ret_runtime);
+
+	if (!err)
+		check_state(pid, ret_runtime);
+	return err;
 }
 
 /* The path is only for its name here: what matters is found again in runtime_detect. */
@@ -395,5 +419,5 @@ int runtime_detect_mapping(struct runtime_detector *detector, pid_t pid, u64 sta
 	}
 	/* An interpreter, or not to be had by its range (no privilege for map_files, mapping changed
 	 * since): the whole process tells. */
-	return runtime_detect(detector, pid, ret_runtime);
+	return detect(detector, pid, ret_runtime);
 }

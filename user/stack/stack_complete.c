@@ -197,6 +197,44 @@ static u32 load_u32(const u8 *bytes)
 	return value;
 }
 
+/* The instruction as the frame has it: an address, or f_lasti. */
+static u64 load_instr(const struct py_layout *layout, const u8 *bytes)
+{
+	s32 lasti;
+
+	if (!(layout->traits & PY_TRAIT_FRAME_OBJECT))
+		return load_u64(bytes + layout->frame_instr);
+	memcpy(&lasti, bytes + layout->frame_instr, sizeof(lasti));
+	return (u64)(s64)lasti;
+}
+
+/* From there: bytes from the first instruction. */
+static s32 instr_off(const struct py_layout *layout, u64 code, u64 instr)
+{
+	if (layout->traits & PY_TRAIT_FRAME_OBJECT)
+		return (s32)((u32)instr << (layout->traits & PY_TRAIT_LASTI_UNITS ? 1 : 0));
+	return (s32)(instr - code - layout->code_code_adaptive);
+}
+
+/* Whose the frame is: enum _frameowner, or 1 for a frame object of a generator. */
+static u8 load_owner(const struct py_layout *layout, const u8 *bytes)
+{
+	if (layout->traits & PY_TRAIT_FRAME_OBJECT)
+		return load_u64(bytes + layout->frame_owner) != 0;
+	return bytes[layout->frame_owner];
+}
+
+/* Whether a chain may end with this frame: 3.11 says so in the last one, from 3.12 on an entry frame is, and
+ * before, a generator's only is while it does not run. */
+static bool may_end(const struct py_layout *layout, const struct walked_frame *frame, const u8 *bytes)
+{
+	if (layout->traits & PY_TRAIT_FRAME_OBJECT)
+		return !frame->owner;
+	if (layout->traits & PY_TRAIT_IS_ENTRY)
+		return bytes[layout->frame_is_entry];
+	return frame->is_entry;
+}
+
 static bool is_same(const struct cached_stack *cached, const struct walked_frame *frame)
 {
 	const struct cached_frame *was;
@@ -236,9 +274,9 @@ static int walk_frame(struct stack_completer *completer, u64 addr, struct walked
 	ret_frame->addr = addr;
 	ret_frame->code = load_u64(bytes + layout->frame_executable);
 	ret_frame->previous = load_u64(bytes + layout->frame_previous);
-	ret_frame->instr = load_u64(bytes + layout->frame_instr);
+	ret_frame->instr = load_instr(layout, bytes);
 	ret_frame->tlbc_index = layout->code_tlbc ? load_u32(bytes + layout->frame_tlbc_index) : 0;
-	ret_frame->owner = bytes[layout->frame_owner];
+	ret_frame->owner = load_owner(layout, bytes);
 	ret_frame->is_entry =
 		(layout->traits & PY_TRAIT_OWNER_ENTRY) && ret_frame->owner >= layout->owner_entry;
 	if (layout->traits & PY_TRAIT_TAGGED_EXECUTABLE)
@@ -247,13 +285,8 @@ static int walk_frame(struct stack_completer *completer, u64 addr, struct walked
 	ret_frame->is_same = is_same(completer->cached, ret_frame);
 	if (!ret_frame->is_entry && !ret_frame->code)
 		return -EFAULT;
-	if (!ret_frame->previous && !ret_frame->is_entry) {
-		/* Where the chain ends, 3.11 says so in the last frame. */
-		bool may_end = (layout->traits & PY_TRAIT_IS_ENTRY) && bytes[layout->frame_is_entry];
-
-		if (!may_end && (layout->traits & (PY_TRAIT_IS_ENTRY | PY_TRAIT_OWNER_ENTRY)))
-			return -EFAULT;
-	}
+	if (!ret_frame->previous && !may_end(layout, ret_frame, bytes))
+		return -EFAULT;
 	return 0;
 }
 
@@ -407,7 +440,7 @@ static void instructions_place(struct stack_completer *completer)
 		frame->instr_off = layout->code_tlbc
 					   ? bytecode_copy_offset(&completer->codes.copies[frame->code_idx],
 								  layout, frame->instr)
-					   : (s32)(frame->instr - frame->code - layout->code_code_adaptive);
+					   : instr_off(layout, frame->code, frame->instr);
 	}
 }
 

@@ -8,7 +8,8 @@
 #include "base/remote_mem.h"
 #include "py_layout.h"
 
-/* Calls on_thread with every thread state's native thread id, as the process sees it. At most
+/* Calls on_thread with every thread state's native thread id, as the process sees it; before CPython 3.11 that
+ * is a guess, and 0 where there is none. At most
  * `max_threads`; lists that do not end are cut there. 0, or the error of a read. */
 int thread_list_walk(struct remote_mem *mem, const struct py_layout *layout, remote_addr_t runtime_addr,
 		     size_t max_threads, void (*on_thread)(void *ctx, u64 native_id, remote_addr_t tstate),

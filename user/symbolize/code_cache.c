@@ -351,7 +351,8 @@ int code_cache_on_record(struct code_cache *cache, const struct code_record *rec
 }
 
 /* The line, 0 for code without one; -ENOENT when it is not known. */
-static int line_of(const struct code_cache *cache, const struct code_info *info, s32 instr_off, s32 *ret_line)
+static int line_of(const struct code_cache *cache, const struct code_source *source,
+		   const struct code_info *info, s32 instr_off, s32 *ret_line)
 {
 	const char *table;
 	size_t sz;
@@ -363,7 +364,10 @@ static int line_of(const struct code_cache *cache, const struct code_info *info,
 	if (info->table_id == CODE_INFO_NO_TABLE)
 		return -ENOENT;
 	table = string_table_at(cache->tables, info->table_id, &sz);
-	return line_table_decode((const u8 *)table, sz, info->firstlineno, instr_off, ret_line) ? -ENOENT : 0;
+	return line_table_decode(line_table_form(source->layout), (const u8 *)table, sz, info->firstlineno,
+				 instr_off, ret_line)
+		       ? -ENOENT
+		       : 0;
 }
 
 /* -ENOSPC: the frame table is full, and the id is that of such frames. */
@@ -421,7 +425,7 @@ static enum frame_name_result name_slowly(struct code_cache *cache, const struct
 		memo_put(set, source->epoch, frame, instr_off, FRAME_ID_HIDDEN, idx);
 		return FRAME_HIDDEN;
 	}
-	lineless = line_of(cache, info, instr_off, &line) != 0;
+	lineless = line_of(cache, source, info, instr_off, &line) != 0;
 	err = frame_of(cache, info, line, &frame_id);
 	if (err && err != -ENOSPC) {
 		*ret_frame_id = FRAME_ID_UNNAMED;

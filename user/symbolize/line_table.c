@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each entry covers 1 to 8 code units of 2 bytes. Its first byte has the top bit set, a form in bits
+/* Locations: each entry covers 1 to 8 code units of 2 bytes. Its first byte has the top bit set, a form in bits
  * 3-6 and the number of units less one in bits 0-2; no other byte has the top bit set. The line is the
  * running sum of the entries' differences, starting at the first line. Numbers are in groups of six
  * bits, least significant first, bit 6 says that another group follows.
+ *
+ * The older two are pairs of bytes: how many bytes of code, unsigned, and how many lines, signed. In a pair of
+ * co_lnotab the lines count behind those bytes, in one of 3.10's ranges for them, and -128 says that they belong
+ * to no line.
  */
 #include "symbolize/line_table.h"
 
@@ -15,6 +19,7 @@ enum {
 	FORM_LONG = 14,
 	FORM_NONE = 15,
 	UNIT_SZ = 2,
+	NO_LINE = -128,	       /* in ranges */
 	VARINT_SHIFT_MAX = 30, /* the sixth group: 36 bits hold any 32-bit number */
 };
 
@@ -85,16 +90,64 @@ static s64 next_difference(struct cursor *cursor, unsigned form)
 	}
 }
 
-int line_table_decode(const u8 *table, size_t sz, s32 firstlineno, s32 instr_off, s32 *ret_line)
+enum line_table_form line_table_form(const struct py_layout *layout)
+{
+	if (layout->traits & PY_TRAIT_LNOTAB)
+		return LINE_TABLE_LNOTAB;
+	return layout->traits & PY_TRAIT_LINE_RANGES ? LINE_TABLE_RANGES : LINE_TABLE_LOCATIONS;
+}
+
+static bool line_is_sane(s64 line)
+{
+	return line <= INT32_MAX && line >= INT32_MIN;
+}
+
+static s32 shown_line(s64 line)
+{
+	return line < 0 ? 0 : (s32)line;
+}
+
+static int decode_lnotab(const u8 *table, size_t sz, s64 line, s32 instr_off, s32 *ret_line)
+{
+	s64 covered = 0;
+
+	for (size_t i = 0; i + 1 < sz; i += 2) {
+		covered += table[i];
+		if (covered > instr_off)
+			break;
+		line += (s8)table[i + 1];
+		if (!line_is_sane(line))
+			return -EINVAL;
+	}
+	*ret_line = shown_line(line);
+	return 0;
+}
+
+static int decode_ranges(const u8 *table, size_t sz, s64 line, s32 instr_off, s32 *ret_line)
+{
+	s64 covered = 0;
+
+	for (size_t i = 0; i + 1 < sz; i += 2) {
+		s8 difference = (s8)table[i + 1];
+
+		line += difference == NO_LINE ? 0 : difference;
+		if (!line_is_sane(line))
+			return -EINVAL;
+		covered += table[i];
+		if (instr_off < covered) {
+			*ret_line = difference == NO_LINE ? 0 : shown_line(line);
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static int decode_locations(const u8 *table, size_t sz, s32 firstlineno, s32 instr_off, s32 *ret_line)
 {
 	struct cursor cursor = {.next = table, .end = table + sz};
 	s64 line = firstlineno;
 	s64 covered = 0; /* bytes of code */
 
-	if (instr_off < 0) {
-		*ret_line = firstlineno > 0 ? firstlineno : 0;
-		return 0;
-	}
 	while (cursor.next < cursor.end) {
 		u8 first = *cursor.next++;
 		unsigned form = first >> 3 & 15;
@@ -102,13 +155,30 @@ int line_table_decode(const u8 *table, size_t sz, s32 firstlineno, s32 instr_off
 		if (!(first & 0x80))
 			return -EINVAL;
 		line += next_difference(&cursor, form);
-		if (cursor.failed || line > INT32_MAX || line < INT32_MIN)
+		if (cursor.failed || !line_is_sane(line))
 			return -EINVAL;
 		covered += (s64)((first & 7) + 1) * UNIT_SZ;
 		if (instr_off < covered) {
-			*ret_line = form == FORM_NONE || line < 0 ? 0 : (s32)line;
+			*ret_line = form == FORM_NONE ? 0 : shown_line(line);
 			return 0;
 		}
 	}
 	return -ENOENT;
+}
+
+int line_table_decode(enum line_table_form form, const u8 *table, size_t sz, s32 firstlineno, s32 instr_off,
+		      s32 *ret_line)
+{
+	if (instr_off < 0) {
+		*ret_line = firstlineno > 0 ? firstlineno : 0;
+		return 0;
+	}
+	switch (form) {
+	case LINE_TABLE_LNOTAB:
+		return decode_lnotab(table, sz, firstlineno, instr_off, ret_line);
+	case LINE_TABLE_RANGES:
+		return decode_ranges(table, sz, firstlineno, instr_off, ret_line);
+	default:
+		return decode_locations(table, sz, firstlineno, instr_off, ret_line);
+	}
 }

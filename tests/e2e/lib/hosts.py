@@ -11,7 +11,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 TARGETS = os.path.join(TOP, "tests", "targets")
-SUPPORTED = ((3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
+SUPPORTED = ((3, 6), (3, 7), (3, 8), (3, 9), (3, 10), (3, 11), (3, 12), (3, 13), (3, 14), (3, 15))
 
 
 # root -> {folder: its copy inside the root}; interpreters of one root share them.

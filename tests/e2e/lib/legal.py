@@ -5,7 +5,12 @@ from .folded import names
 from .source import Source, patterns, stack_matches
 
 LADDER, GENERATORS, CHURN, THREADS = (Source(n + ".py") for n in ("ladder", "generators", "codechurn", "threads"))
-BOOTSTRAP = ("Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run")
+
+
+def bootstrap(python):
+    """How every thread of threading begins; names are qualified from 3.11 on."""
+    names_of_thread = ("_bootstrap", "_bootstrap_inner", "run")
+    return tuple("Thread." + name if python.minor >= (3, 11) else name for name in names_of_thread)
 
 
 def _prefix(stack, want):
@@ -85,15 +90,15 @@ def codechurn(stack):
     return f"{';'.join(rest[1:])} under {rest[0]}: a wrong name"
 
 
-def threads(stack):
+def threads(stack, begin):
     have = names(stack)
     if have and have[0] == "<module>":
         return None  # the main thread, which only waits
-    wrong = _prefix(stack, BOOTSTRAP)
+    wrong = _prefix(stack, begin)
     if wrong or len(have) <= 3:
         # Thread._bootstrap_inner also finishes the thread by functions of threading.py.
         ours = [name for name in have if re.match(r"^t\d+_", name)]
-        return wrong if ours or have[:1] != BOOTSTRAP[:1] else None
+        return wrong if ours or have[:1] != begin[:1] else None
     numbers = set()
     for want, name in zip(("outer", "middle", "inner"), have[3:]):
         match = re.match(r"^t(\d+)_(\w+)$", name)
@@ -103,6 +108,10 @@ def threads(stack):
             return f"{name} where t<i>_{want} stands"
         numbers.add(match.group(1))
     return None if len(numbers) <= 1 else "functions of two threads in one stack"
+
+
+def threads_of(python):
+    return lambda stack: threads(stack, bootstrap(python))
 
 
 def judge(stacks, function):
@@ -119,4 +128,4 @@ def judge(stacks, function):
     return wrong, shown
 
 
-__all__ = ["judge", "ladder", "generators", "codechurn", "threads", "stack_matches"]
+__all__ = ["judge", "ladder", "generators", "codechurn", "threads", "threads_of", "bootstrap", "stack_matches"]
