@@ -201,6 +201,8 @@ class Inside:
             spec["process"]["capabilities"].pop(kind, None)
         kinds = [n for n in spec["linux"]["namespaces"] if n["type"] not in ("pid", "cgroup")]
         spec["linux"]["namespaces"] = kinds + [{"type": "cgroup"}] * own_cgroup_namespace
+        # panopy needs none, and runc cannot mount a hierarchy that appears or goes meanwhile.
+        spec["mounts"] = [mount for mount in spec["mounts"] if mount["type"] != "cgroup"]
         for path in writable:
             spec["mounts"].append({"destination": path, "type": "bind", "source": path, "options": ["rbind", "rw"]})
         self.spec = spec
