@@ -17,8 +17,9 @@
  *   generator (owner 1)  in the heap, so never inside the current chunk;
  *   entry (3.12+)        on the C stack, above the interrupted stack pointer, each above the last; not
  *                        shown. 3.15's base_frame lies in the thread state and ends every chain.
- * Where a chain may end: 3.11 at a frame with is_entry, 3.12 to 3.14 at an entry frame, 3.15 at
- * base_frame. A chain that ends elsewhere was being relinked: mid-transition.
+ * Where a chain may end: 3.11 at a frame with is_entry, from 3.12 on at an entry frame, in 3.15 at base_frame,
+ * too (greenlets begin without one), and in greenlet's hands at an ordinary frame (walk_outermost). A chain
+ * that ends elsewhere was being relinked: mid-transition.
  */
 #ifndef PANOPY_FRAME_WALK_BPF_H
 #define PANOPY_FRAME_WALK_BPF_H
@@ -50,13 +51,36 @@ static __always_inline int walk_entry(struct walk *w, u64 frame, u64 previous)
 		w->entry_previous = previous;
 	}
 	w->frame = previous;
-	if (!previous) {
-		w->ended = !(w->layout.traits & PY_TRAIT_BASE_FRAME);
-		if (!w->ended)
-			walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
-		return 1;
-	}
-	return 0;
+	w->ended = !previous;
+	return w->ended;
+}
+
+/* Whether greenlet cut the chain behind this ordinary frame. While it switches it links the ordinary frames past the
+ * entry frames, which its change of C stacks overwrites, and clears `previous` of the outermost one (greenlet
+ * 3.0 to 3.5, Greenlet::expose_frames); all frames are there. The interpreter never does that to a frame on the
+ * current chain. That this is such a frame is proven by its frame object, which greenlet makes and which points
+ * back at it: PyFrameObject.f_frame stands behind the object's head and f_back, and frame_obj before the
+ * instruction pointer (CPython 3.12 to 3.15, Include/internal/pycore_frame.h and pycore_interpframe_structs.h). */
+static __always_inline int is_cut_by_greenlet(const struct walk *w, const u8 *p, u64 frame)
+{
+	const struct py_layout *layout = &w->layout;
+	u64 frame_obj = *(const u64 *)(p + ((layout->frame_instr - sizeof(u64)) & FRAME_MASK));
+	u64 back = 0;
+
+	if (!(layout->traits & PY_TRAIT_OWNER_ENTRY) || !frame_obj)
+		return 0;
+	return !user_read(&back, sizeof(back), frame_obj + layout->bytes_size + sizeof(u64)) && back == frame;
+}
+
+/* A frame without a caller that is no entry frame. */
+static __always_inline void walk_outermost(struct walk *w, const u8 *p, u64 frame, u8 owner)
+{
+	if (owner == FRAME_OWNED_BY_GENERATOR && w->frame_cnt == 1)
+		w->suspended = frame;
+	if (!w->ended && owner == FRAME_OWNED_BY_THREAD)
+		w->ended = is_cut_by_greenlet(w, p, frame);
+	if (!w->ended)
+		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
 }
 
 /* RETURN_GENERATOR pops its frame before it makes the caller's current (CPython 3.11-3.13,
@@ -145,14 +169,9 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 		}
 		w->ended = !previous;
 	}
-	if (!previous) {
-		if (owner == FRAME_OWNED_BY_GENERATOR && w->frame_cnt == 1)
-			w->suspended = frame;
-		if (!w->ended)
-			walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
-		return 1;
-	}
-	return 0;
+	if (!previous)
+		walk_outermost(w, p, frame, owner);
+	return !previous;
 }
 
 /* The chunk below the current one: an ordinary frame was not in the current one. */

@@ -222,31 +222,66 @@ static void chain_ends_early(void **state)
 	damage_every_link(end_early, "chain ends early");
 }
 
-/* 3.15 ends at base_frame only: not at an entry frame either. */
-static u32 end_early_at_entry(struct image_case *c, size_t link)
-{
-	if (!has(c, PY_TRAIT_BASE_FRAME) || c->chain[link].is_shown)
-		return 0;
-	set_previous(c, link, 0);
-	return bit(SAMPLE_REASON_MID_TRANSITION);
-}
-
-static void chain_ends_early_at_an_entry_frame(void **state)
+/* An entry frame ends a chain, in 3.15 too, where greenlets begin with one: nothing in memory tells that from
+ * calls that were never made. */
+static void chain_ends_at_an_entry_frame(void **state)
 {
 	for (size_t i = 0; i < case_cnt; i++) {
 		struct image_case *c = &cases[i];
+		u32 shown = 0;
 
 		for (size_t link = 0; link < c->chain_cnt; link++) {
 			struct walker_output walk;
-			u32 reasons = end_early_at_entry(c, link);
 
-			if (reasons) {
-				image_case_walk(c, &walk);
-				assert_cut(c, &walk, reasons, "ends at an entry frame");
-			}
+			shown += c->chain[link].is_shown;
+			if (!has(c, PY_TRAIT_BASE_FRAME) || c->chain[link].is_shown || !shown)
+				continue;
+			set_previous(c, link, 0);
+			image_case_walk(c, &walk);
+			assert_int_equal(walk.status, SAMPLE_EXACT);
+			assert_int_equal(walk.frame_cnt, shown);
 			patch_none(c);
 		}
 	}
+}
+
+/* Ends the chain at an ordinary frame, as greenlet does; its frame object points at `back`. */
+static void cut_like_greenlet(struct image_case *c, size_t link, u64 back)
+{
+	set_previous(c, link, 0);
+	patch_u64(c, c->chain[link].addr + c->layout.frame_instr - sizeof(u64), ELSEWHERE);
+	patch_u64(c, ELSEWHERE + c->layout.bytes_size + sizeof(u64), back);
+}
+
+static void chain_cut_by_greenlet(void **state)
+{
+	size_t cuts = 0;
+
+	for (size_t i = 0; i < case_cnt; i++) {
+		struct image_case *c = &cases[i];
+		u32 shown = 0;
+
+		for (size_t link = 0; link < c->chain_cnt; link++) {
+			struct walker_output walk;
+			u64 addr = c->chain[link].addr;
+
+			shown += c->chain[link].is_shown;
+			if (!has(c, PY_TRAIT_OWNER_ENTRY) || has(c, PY_TRAIT_CFRAME) ||
+			    !c->chain[link].is_shown || c->chain[link].owner)
+				continue;
+			cut_like_greenlet(c, link, addr);
+			image_case_walk(c, &walk);
+			assert_int_equal(walk.status, SAMPLE_EXACT);
+			assert_int_equal(walk.frame_cnt, shown);
+			patch_none(c);
+			cut_like_greenlet(c, link, addr + 8);
+			image_case_walk(c, &walk);
+			assert_cut(c, &walk, bit(SAMPLE_REASON_MID_TRANSITION), "another frame's object");
+			patch_none(c);
+			cuts++;
+		}
+	}
+	assert_true(cuts > 20);
 }
 
 /* Moved frames: bytes and all, to where no frame of this owner may lie. */
@@ -592,7 +627,8 @@ int main(void)
 		cmocka_unit_test(frame_not_resident),
 		cmocka_unit_test(frame_without_code),
 		cmocka_unit_test(chain_ends_early),
-		cmocka_unit_test(chain_ends_early_at_an_entry_frame),
+		cmocka_unit_test(chain_ends_at_an_entry_frame),
+		cmocka_unit_test(chain_cut_by_greenlet),
 		cmocka_unit_test(frame_outside_its_chunk),
 		cmocka_unit_test(generator_inside_the_chunk),
 		cmocka_unit_test(leaf_above_the_top),

@@ -114,6 +114,60 @@ def threads_of(python):
     return lambda stack: threads(stack, bootstrap(python))
 
 
+GREENLET_DEPTHS, TURNS = (3, 7, 12), ("main.<locals>.turn", "turn")
+
+
+def greenlets(stack):
+    have = names(stack)
+    if have[0] == "<module>":
+        return None if all(name in ("main", "running") for name in have[1:]) else "a greenlet's function under main"
+    if have[0] != "live":
+        return "begins neither in main nor in a greenlet"
+    chain = have[1:-1] if have[-1] in TURNS else have[1:]
+    number = None
+    for level, name in enumerate(chain):
+        match = re.match(r"^g(\d)_(\d+)$", name)
+        if not match or int(match.group(2)) != level:
+            return f"{name} at level {level}"
+        if number not in (None, match.group(1)):
+            return "functions of two greenlets in one stack"
+        number = match.group(1)
+    if have[-1] in TURNS and len(chain) != GREENLET_DEPTHS[int(number or 0)]:
+        return "switches from where it does not"
+    return None
+
+
+CALLBACKS = (("by_sort", "sort_key", "key_leaf"), ("by_reduce", "reducer", "add"),
+             ("by_qsort", "comparer", "difference"), ("running",))
+
+
+def callbacks(stack):
+    wrong = _prefix(stack, ("<module>", "main"))
+    rest = names(stack)[2:]
+    if wrong or any(rest == path[:len(rest)] for path in CALLBACKS):
+        return wrong
+    if rest[0] == "by_qsort" and all(frame.file.startswith("ctypes/") for frame in stack.frames[3:]):
+        return None
+    # The pattern's template is compiled by re itself.
+    return None if rest[:1] == ("by_sub",) and rest[1:] in ((), ("replacer",), ("replacer", "upper")) else "no such call"
+
+
+def interpreters(stack):
+    have = names(stack)
+    own = [name for name in have if re.match(r"^(own|inner)_\d+$", name)]
+    main = [name for name in have if re.match(r"^(main|main_leaf)_\d+$", name)]
+    if own and main:
+        return "functions of two interpreters in one stack"
+    if len({name.rsplit("_", 1)[1] for name in own + main}) > 1:
+        return "functions of two threads in one stack"
+    if own:
+        return None if have == ("<module>", *own) and own[0].startswith("own_") else "no call of the script"
+    if main:
+        callers = tuple(name.split(".")[-1] for name in have[:-len(main)])
+        return None if callers == ("_bootstrap", "_bootstrap_inner", "run", "visit") and main[0].startswith("main_") and "leaf" not in main[0] else "no call of visit()"
+    return None
+
+
 def judge(stacks, function):
     """(samples of exact stacks that are impossible, up to five of them as text)."""
     wrong, shown = 0, []
@@ -128,4 +182,5 @@ def judge(stacks, function):
     return wrong, shown
 
 
-__all__ = ["judge", "ladder", "generators", "codechurn", "threads", "threads_of", "bootstrap", "stack_matches"]
+__all__ = ["judge", "ladder", "generators", "codechurn", "threads", "threads_of", "bootstrap", "greenlets", "callbacks",
+           "interpreters", "stack_matches"]

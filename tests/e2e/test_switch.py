@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads whose Python stack is not one chain: greenlets, callbacks from C, several interpreters. 10 kHz."""
+import os
+import subprocess
+
+from lib import legal
+from lib.folded import names
+from test_extreme import check_losses
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def check(t, recording, started, judge, limit_of=lambda python: 0.005):
+    everything = []
+    for target in started:
+        flagged_limit = limit_of(target.python)
+        stacks = recording.stacks(target.pid)
+        everything += stacks
+        total = sum(stack.count for stack in stacks)
+        wrong, shown = legal.judge(stacks, judge)
+        t.claim(wrong == 0, f"{target}: none of {total} samples is impossible", f"{wrong} are", shown)
+        flagged = sum(stack.count for stack in stacks if stack.flagged)
+        t.claim(total >= 1000 and flagged <= flagged_limit * total,
+                f"{target}: {flagged} of {total} flagged, at most {flagged_limit:.1%}",
+                [s.raw[:400] for s in stacks if s.flagged][:4])
+    check_losses(t, recording, max(limit_of(target.python) for target in started), everything)
+
+
+def test_greenlets(t):
+    """three greenlets of different depth that switch all the time: none has another's frames, nor a stale caller"""
+    folders = wheels(t)
+    pythons = [python for python in t.pythons if python.minor in folders]
+    jobs = [(python, "greenlets.py", 600, python.stage(folders[python.minor])) for python in pythons]
+    started = t.start_all(jobs)
+    recording = t.record("-r", "10khz", "-d", 8)
+    # In 3.11 and 3.12 the thread state points into the C stack, which a switch has overwritten before it changes that.
+    check(t, recording, started, legal.greenlets,
+          lambda python: 0.05 if python.minor in ((3, 11), (3, 12)) else 0.005)
+    for target in started:
+        seen = {names(stack)[1] for stack in recording.stacks(target.pid) if names(stack)[:1] == ("live",)
+                and len(names(stack)) > 1}
+        t.claim(seen >= {"g0_0", "g1_0", "g2_0"}, f"{target}: all three were seen", seen)
+    missing = sorted({python.text for python in t.pythons} - {python.text for python in pythons})
+    if missing:
+        t.note(f"not run, no greenlet for them: {', '.join(missing)}")
+
+
+def wheels(t):
+    """(major, minor) -> folder with greenlet for it."""
+    made = subprocess.run([os.path.join(HERE, "fetch-greenlet")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    folders = {}
+    for line in made.stdout.split("\n"):
+        if line:
+            version, folder = line.split("\t")
+            folders[tuple(int(part) for part in version.split("."))] = folder
+    if not folders:
+        t.skip(f"greenlet could not be fetched: {made.stderr.strip()[-200:]}")
+    return folders
+
+
+def test_callbacks(t):
+    """sort keys, reduce, re.sub and ctypes call Python from C: none has another caller than its own"""
+    started = t.start_all([(python, "callbacks.py", 600) for python in t.pythons])
+    recording = t.record("-r", "10khz", "-d", 8)
+    check(t, recording, started, legal.callbacks)
+    for target in started:
+        seen = {names(stack)[2:] for stack in recording.stacks(target.pid)}
+        t.claim(all(path in seen for path in legal.CALLBACKS[:3]), f"{target}: every callback was seen", seen)
+
+
+def test_interpreters(t):
+    """threads that work in the main interpreter and in one of their own by turns"""
+    started = t.start_all([(python, "interpreters.py", 600, 4) for python in t.pythons])
+    recording = t.record("-r", "10khz", "-d", 8)
+    check(t, recording, started, legal.interpreters)
+    for target in started:
+        have = {names(stack)[-1] for stack in recording.stacks(target.pid) if stack.frames}
+        for number in range(4):
+            t.claim({f"inner_{number}", f"main_leaf_{number}"} <= have,
+                    f"{target}: thread {number} was seen in both interpreters", sorted(have)[:40])

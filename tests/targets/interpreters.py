@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Threads that work in the main interpreter and in one of their own by turns: interpreters.py SECONDS THREADS. With
+several interpreters a thread has several states of one id; functions of two threads or interpreters in one stack are
+none."""
+import sys
+import threading
+
+import pace
+
+END = pace.deadline()
+COUNT = int(sys.argv[2])
+WORK = """
+def inner_{0}():
+    x = 0
+    for i in range(3000):
+        x += i
+def own_{0}():
+    inner_{0}()
+own_{0}()
+"""
+
+
+def api():
+    """(create, run(interpreter, text)), by what the version has."""
+    try:
+        import _interpreters as module  # 3.13
+    except ImportError:
+        import _xxsubinterpreters as module
+    if hasattr(module, "exec"):
+        return module.create, module.exec
+    return module.create, module.run_string
+
+
+CREATE, RUN = api()
+WARM = threading.Barrier(COUNT + 1)
+SPACE = {}
+for number in range(COUNT):
+    exec(compile(f"def main_leaf_{number}():\n    x = 0\n    for i in range(3000):\n        x += i\n"
+                 f"def main_{number}():\n    main_leaf_{number}()\n", f"main{number}.py", "exec"), SPACE)
+
+
+def visit(number):
+    interpreter = CREATE()
+    text = WORK.format(number)
+    function = SPACE[f"main_{number}"]
+    function()
+    RUN(interpreter, text)
+    WARM.wait()
+    while pace.running(END):
+        function()
+        RUN(interpreter, text)
+
+
+def main():
+    threads = [threading.Thread(target=visit, args=(number,), daemon=True) for number in range(COUNT)]
+    for thread in threads:
+        thread.start()
+    WARM.wait()
+    pace.ready()
+    for thread in threads:
+        thread.join()
+
+
+main()
+pace.done()
