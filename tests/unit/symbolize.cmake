@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 panopy_unit_test(symbolize_line_table_test SOURCES symbolize_line_table_test.c STAGES base symbolize)
-panopy_unit_test(symbolize_line_table_truth_test SOURCES symbolize_line_table_truth_test.c STAGES base symbolize)
+panopy_unit_test(symbolize_line_table_truth_test SOURCES symbolize_line_table_truth_test.c STAGES base symbolize
+    TIMEOUT 400)
 panopy_unit_test(symbolize_py_string_test SOURCES symbolize_py_string_test.c STAGES base symbolize)
 panopy_unit_test(symbolize_tables_test SOURCES symbolize_tables_test.c STAGES base symbolize)
 panopy_unit_test(symbolize_code_store_test SOURCES symbolize_code_store_test.c STAGES base symbolize)
