@@ -70,9 +70,11 @@ def test_callbacks(t):
 
 def test_interpreters(t):
     """threads that work in the main interpreter and in one of their own by turns"""
-    started = t.start_all([(python, "interpreters.py", 600, 4) for python in t.pythons])
+    # The module that makes interpreters came with 3.8.
+    started = t.start_all([(python, "interpreters.py", 600, 4) for python in t.pythons if python.minor >= (3, 8)])
     recording = t.record("-r", "10khz", "-d", 8)
-    check(t, recording, started, legal.interpreters)
+    # Before 3.12 nothing says which of a thread's states is current while it does not hold the GIL.
+    check(t, recording, started, legal.interpreters, lambda python: 0.005 if python.minor >= (3, 12) else 0.03)
     for target in started:
         have = {names(stack)[-1] for stack in recording.stacks(target.pid) if stack.frames}
         for number in range(4):
