@@ -24,10 +24,7 @@ def work(seconds):
 
 
 def named(label):
-    code = work.__code__.replace(co_name=label)
-    if hasattr(code, "co_qualname"):
-        code = code.replace(co_qualname=label)
-    return types.FunctionType(code, globals())
+    return types.FunctionType(pace.changed(work.__code__, label), globals())
 
 
 def move_to(path):
