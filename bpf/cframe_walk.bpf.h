@@ -133,6 +133,7 @@ static __always_inline void walk_behind_suspended(struct walk_scratch *s)
 	if (!resumer)
 		return;
 	w->frame = resumer;
+	w->window_limit = 0;
 	w->status = SAMPLE_EXACT;
 	w->reason = SAMPLE_REASON_NONE;
 	walk_on(s);

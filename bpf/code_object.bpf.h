@@ -27,8 +27,10 @@
 #include "bpf_stats.h"
 #include "emit.bpf.h"
 #include "fingerprint.h"
-#include "frame_walk.bpf.h"
+#include "loops.bpf.h"
 #include "unicode_state.h"
+#include "user_mem.bpf.h"
+#include "walk_emit.bpf.h"
 
 enum {
 	SENT_BUCKETS = 1 << 15,
@@ -323,69 +325,48 @@ static __always_inline int code_send(struct walk_scratch *s, u64 code, u32 finge
 	return emit_code(s->walk.ring_base, record, sz, record->flags != 0);
 }
 
-/* Fills in the fingerprint of one frame that the walk could not vouch for. */
-__noinline int code_resolve(u32 id, u32 miss)
+/* Sends the names of the code object unless that was done before. */
+static __always_inline void code_announce(struct walk_scratch *s, u64 code, u32 fingerprint)
 {
-	struct walk_scratch *s = scratch_get(id);
-	struct py_frame *frame;
-	struct code_slot *slot;
-	struct sent_bucket *sent;
-	u64 tag, key;
-	u32 idx;
+	u64 key = fingerprint_mix(fingerprint_mix(s->walk.salt, code), fingerprint) | 1;
+	u32 idx = (key >> 40) & (SENT_BUCKETS - 1);
+	struct sent_bucket *sent = bpf_map_lookup_elem(&sent_codes, &idx);
 
-	if (!s)
-		return 0;
-	frame = scratch_frame(s, s->misses[miss & (LIMIT_SAMPLE_FRAMES - 1)]);
-	tag = frame->code ^ s->walk.salt;
-	slot = &s->codes[code_slot_idx(tag)];
-	frame->fingerprint = fingerprint_read(s, frame->code);
-	if (!frame->fingerprint) {
-		s->walk.unread_cnt++;
-		return 0;
-	}
-	identity_add_fingerprint(&s->walk, frame->code, frame->fingerprint);
-	slot->tag = tag;
-	slot->proof = s->walk.proof;
-	slot->sequence = (u32)s->walk.sequence;
-	slot->fingerprint = frame->fingerprint;
-
-	key = fingerprint_mix(fingerprint_mix(s->walk.salt, frame->code), frame->fingerprint) | 1;
-	idx = (key >> 40) & (SENT_BUCKETS - 1);
-	sent = bpf_map_lookup_elem(&sent_codes, &idx);
 	if (!sent || sent_has(sent, key) || s->walk.new_code_cnt >= LIMIT_NEW_CODES)
-		return 0;
+		return;
 	s->walk.new_code_cnt++;
-	if (code_send(s, frame->code, frame->fingerprint))
+	if (code_send(s, code, fingerprint))
 		sent_add(sent, key);
 	else
 		s->walk.new_code_cnt = LIMIT_NEW_CODES; /* the ring is full: no more in this sample */
-	return 0;
 }
 
-static __always_inline int code_is_resolved(struct walk_scratch *s, u32 miss)
+/* Reads the fingerprint of walk.wanted_code into its slot. */
+__noinline int code_resolve(u32 id)
 {
-	struct py_frame *frame = scratch_frame(s, s->misses[miss & (LIMIT_SAMPLE_FRAMES - 1)]);
-	u64 tag = frame->code ^ s->walk.salt;
-	const struct code_slot *slot = &s->codes[code_slot_idx(tag)];
+	struct walk_scratch *s = scratch_get(id);
+	struct code_slot *slot;
+	u32 fingerprint;
+	u64 code, tag;
 
-	if (slot->tag != tag || slot->sequence != (u32)s->walk.sequence)
+	if (!s)
 		return 0;
-	frame->fingerprint = slot->fingerprint;
-	identity_add_fingerprint(&s->walk, frame->code, frame->fingerprint);
-	return 1;
-}
-
-/* Mostly a recursion: the same code object was read for a frame above. */
-static __always_inline int code_resolve_round(struct walk_scratch *s, u32 miss)
-{
-	if (miss >= s->walk.miss_cnt)
-		return 1;
-	if (!code_is_resolved(s, miss))
-		code_resolve(s->walk.scratch_id, miss);
+	code = s->walk.wanted_code;
+	fingerprint = fingerprint_read(s, code);
+	if (!fingerprint) {
+		s->walk.unread_code = code;
+		s->walk.unread_cnt++;
+		return 0;
+	}
+	tag = code ^ s->walk.salt;
+	slot = code_slot_to_fill(s, tag);
+	slot->tag = tag;
+	slot->proof = s->walk.proof;
+	slot->sequence = (u32)s->walk.sequence;
+	slot->fingerprint = fingerprint;
+	code_announce(s, code, fingerprint);
 	return 0;
 }
-
-DEFINE_LOOP(code_resolve_all, code_resolve_round, LIMIT_SAMPLE_FRAMES)
 
 /* Reads the interpreter's counter, which must happen before any fingerprint of the sample. */
 static __always_inline void code_proof_read(struct walk_scratch *s)

@@ -24,6 +24,7 @@
 #ifndef PANOPY_FRAME_WALK_BPF_H
 #define PANOPY_FRAME_WALK_BPF_H
 
+#include "code_object.bpf.h"
 #include "loops.bpf.h"
 #include "object_walk.bpf.h"
 #include "scratch.bpf.h"
@@ -116,8 +117,7 @@ static __always_inline int walk_bytecode(struct walk_scratch *s, const u8 *p, u6
 	return 0;
 }
 
-/* One frame whose bytes are at `p`. 0 to go on with walk.frame, 1 when the walk is over or must
- * change chunks. */
+/* One frame whose bytes are at `p`. enum walk_next; walk.need_chunk: it lies in another chunk. */
 static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 frame)
 {
 	struct walk *w = &s->walk;
@@ -126,6 +126,7 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 	u64 previous = *(const u64 *)(p + (layout->frame_previous & FRAME_MASK));
 	u64 instr = *(const u64 *)(p + (layout->frame_instr & FRAME_MASK));
 	u8 owner = *(p + (layout->frame_owner & FRAME_MASK));
+	u32 fingerprint;
 	int in_chunk = frame >= w->chunk_lo && (frame < w->chunk_hi || is_just_popped(w, p, frame));
 	u64 bytecode;
 
@@ -134,33 +135,36 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 	/* Before any note is made of the frame: the walk may go on with it (resume.bpf.h). */
 	if (w->frame_cnt >= w->frame_limit || w->frame_cnt >= LIMIT_SAMPLE_FRAMES) {
 		walk_stop(w, SAMPLE_REASON_BUDGET);
-		return 1;
+		return WALK_OVER;
 	}
 	if (layout->traits & PY_TRAIT_TAGGED_EXECUTABLE)
 		code &= ~(u64)EXECUTABLE_TAG_BITS;
 	if (owner == FRAME_OWNED_BY_THREAD) {
 		if (!in_chunk) {
 			w->need_chunk = 1;
-			return 1;
+			return WALK_ON;
 		}
 		if (frame >= w->last_ordinary) {
 			walk_stop(w, SAMPLE_REASON_CYCLE);
-			return 1;
+			return WALK_OVER;
 		}
-		w->last_ordinary = frame;
 	} else if (owner != FRAME_OWNED_BY_GENERATOR || in_chunk) {
 		walk_stop(w, SAMPLE_REASON_BAD_POINTER);
-		return 1;
+		return WALK_OVER;
 	}
 	if (!code) {
 		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
-		return 1;
+		return WALK_OVER;
 	}
 	bytecode = code + layout->code_code_adaptive;
 	if (layout->code_tlbc && walk_bytecode(s, p, code, instr, &bytecode))
-		return 1;
-	walk_emit(s, w->frame_cnt, code, (s32)(instr - bytecode), code_slot_fingerprint(s, code));
-	w->frame_cnt++;
+		return WALK_OVER;
+	fingerprint = code_slot_fingerprint(s, code);
+	if (walk_wants_code(w, code, fingerprint))
+		return WALK_WANTS_CODE;
+	walk_emit(s, code, (s32)(instr - bytecode), fingerprint);
+	if (owner == FRAME_OWNED_BY_THREAD)
+		w->last_ordinary = frame;
 	w->frame = previous;
 	if ((layout->traits & PY_TRAIT_IS_ENTRY) && *(p + (layout->frame_is_entry & FRAME_MASK))) {
 		if (!w->entry_seen) {
@@ -171,108 +175,131 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 	}
 	if (!previous)
 		walk_outermost(w, p, frame, owner);
-	return !previous;
+	return previous ? WALK_ON : WALK_OVER;
 }
 
-/* The chunk below the current one: an ordinary frame was not in the current one. */
+/* Reads the head of a chunk into walk.chunk_head. 0, or the walk is over. */
+static __always_inline int chunk_read(struct walk *w, u64 chunk)
+{
+	if (!user_read(w->chunk_head, sizeof(w->chunk_head), chunk))
+		return 0;
+	w->fault_addr = chunk;
+	walk_stop(w, SAMPLE_REASON_PAGE_FAULT);
+	return 1;
+}
+
+/* The chunk below the current one: an ordinary frame was not in the current one. enum walk_next. */
 static __always_inline int walk_next_chunk(struct walk *w)
 {
-	u64 head[4] = {}; /* previous, size, top, first word of data */
-	u64 chunk = w->chunk;
+	const u64 *head = w->chunk_head; /* previous, size, top */
 
 	w->need_chunk = 0;
 	w->last_ordinary = ~0ULL;
 	w->chunk_lo = w->chunk_hi = 0;
-	if (user_read(head, sizeof(head), chunk)) {
-		w->fault_addr = chunk;
-		walk_stop(w, SAMPLE_REASON_PAGE_FAULT);
-		return 1;
-	}
-	chunk = head[0];
-	if (!chunk) {
+	if (chunk_read(w, w->chunk))
+		return WALK_OVER;
+	w->chunk = head[0];
+	if (!w->chunk) {
 		walk_stop(w, SAMPLE_REASON_BAD_POINTER);
-		return 1;
+		return WALK_OVER;
 	}
-	if (user_read(head, sizeof(head), chunk)) {
-		w->fault_addr = chunk;
-		walk_stop(w, SAMPLE_REASON_PAGE_FAULT);
-		return 1;
-	}
-	w->chunk = chunk;
+	if (chunk_read(w, w->chunk))
+		return WALK_OVER;
 	/* `top` counts words of data; a chunk never reaches past its size. */
 	if (head[2] > head[1] / sizeof(u64)) {
 		walk_stop(w, SAMPLE_REASON_BAD_POINTER);
-		return 1;
+		return WALK_OVER;
 	}
-	w->chunk_lo = chunk + w->layout.chunk_data;
+	w->chunk_lo = w->chunk + w->layout.chunk_data;
 	w->chunk_hi = w->chunk_lo + head[2] * sizeof(u64);
-	return 0;
+	return WALK_ON;
 }
 
 /* Steps over the ordinary frames of a window on the current chunk, which all lie between `base` and the
- * first frame. Stops in front of the first that needs a closer look (walk_frame). Everything it keeps is
- * in registers: this is where deep stacks spend their time. `has_copies` is constant, so that the walk of
+ * first frame. Stops in front of the first that needs a closer look (walk_frame): that is no ordinary one, or
+ * whose code object must be read. Everything it keeps is in registers: this is where deep stacks spend their time. `has_copies` is constant, so that the walk of
  * other builds does nothing for copies of the bytecode. */
 static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 limit, int has_copies)
 {
 	struct walk *w = &s->walk;
 	const struct py_layout *layout = &w->layout;
+	const u8 *codes = s->window + (layout->frame_executable & FRAME_MASK);
+	const u8 *previouses = s->window + (layout->frame_previous & FRAME_MASK);
+	const u8 *instrs = s->window + (layout->frame_instr & FRAME_MASK);
+	const u8 *owners = s->window + (layout->frame_owner & FRAME_MASK);
 	u64 tag_bits = layout->traits & PY_TRAIT_TAGGED_EXECUTABLE ? EXECUTABLE_TAG_BITS : 0;
-	u64 frame = w->frame, last = w->last_ordinary, last_code = 0;
+	int seeks_entry = (layout->traits & PY_TRAIT_IS_ENTRY) && !w->entry_seen;
+	u64 frame = w->frame, last = w->last_ordinary, last_code = 0, head_sz = layout->code_code_adaptive;
+	u64 identity = w->identity, term = 0;
 	u32 cnt = w->frame_cnt, frame_limit = w->frame_limit, fingerprint = 0;
 
 	for (u32 i = loop_zero(s); loop_goes_on(i, WALK_WINDOW_FRAMES); i++) {
 		u64 off = frame - base;
-		u64 code, previous, instr, bytecode;
-		const u8 *p;
+		u64 code, previous, bytecode;
+		s32 instr_off;
 
 		if (off >= limit || cnt >= frame_limit)
 			break;
 		opaque(off);
-		p = s->window + (off & (2 * WALK_WINDOW_SZ - 1));
-		code = *(const u64 *)(p + (layout->frame_executable & FRAME_MASK)) & ~tag_bits;
-		previous = *(const u64 *)(p + (layout->frame_previous & FRAME_MASK));
-		if (*(p + (layout->frame_owner & FRAME_MASK)) != FRAME_OWNED_BY_THREAD || !code ||
-		    !previous || frame >= last || (frame & 7))
+		off &= 2 * WALK_WINDOW_SZ - 1;
+		code = *(const u64 *)(codes + off) & ~tag_bits;
+		previous = *(const u64 *)(previouses + off);
+		if (*(owners + off) != FRAME_OWNED_BY_THREAD || !code || !previous || frame >= last ||
+		    (frame & 7))
 			break;
-		instr = *(const u64 *)(p + (layout->frame_instr & FRAME_MASK));
-		bytecode = code + layout->code_code_adaptive;
+		bytecode = code + head_sz;
 		if (has_copies) {
-			u32 index = *(const u32 *)(p + (layout->frame_tlbc_index & FRAME_MASK));
+			u32 index = *(const u32 *)(s->window + (layout->frame_tlbc_index & FRAME_MASK) + off);
 			const struct bytecode_slot *slot = bytecode_slot_of(s, code);
 
-			if (!cnt || (index && !bytecode_slot_holds(s, slot, code, instr, index)))
+			if (!cnt || (index && !bytecode_slot_holds(s, slot, code,
+								   *(const u64 *)(instrs + off), index)))
 				break;
 			if (index)
 				bytecode = slot->base;
 		}
-		if ((layout->traits & PY_TRAIT_IS_ENTRY) && !w->entry_seen &&
-		    *(p + (layout->frame_is_entry & FRAME_MASK))) {
+		if (code != last_code) {
+			fingerprint = code_slot_fingerprint(s, code);
+			if (!fingerprint)
+				break;
+			term = code_term(code, fingerprint);
+			last_code = code;
+		}
+		if (seeks_entry && *(s->window + (layout->frame_is_entry & FRAME_MASK) + off)) {
+			seeks_entry = 0;
 			w->entry_seen = 1;
 			w->entry_previous = previous;
 		}
-		if (code != last_code || !fingerprint)
-			fingerprint = code_slot_fingerprint(s, code);
-		last_code = code;
-		walk_emit(s, cnt, code, (s32)(instr - bytecode), fingerprint);
+		instr_off = (s32)(*(const u64 *)(instrs + off) - bytecode);
+		frame_write(s, cnt, code, instr_off, fingerprint);
+		identity = identity_step(identity, term, instr_off);
 		cnt++;
 		last = frame;
 		frame = previous;
 	}
+	w->identity = identity;
 	w->visit_cnt += cnt - w->frame_cnt;
 	w->frame_cnt = cnt;
 	w->last_ordinary = last;
 	w->frame = frame;
 }
 
-/* Reads the window that ends with walk.frame, or that frame alone where it is not on the current
- * chunk. Bytes from *ret_base on; returns how many frame starts fit, 0 on a fault. */
-static __always_inline u64 walk_read_window(struct walk_scratch *s, u64 *ret_base)
+/* Whether the window holds walk.frame. */
+static __always_inline int window_has_frame(const struct walk *w)
+{
+	return w->frame - w->window_base < w->window_limit;
+}
+
+/* Reads the window that ends with walk.frame, or that frame alone where it is not on the current chunk. 0, or an
+ * error. */
+static __always_inline long window_read(struct walk_scratch *s)
 {
 	struct walk *w = &s->walk;
 	u64 frame = w->frame;
 	u64 base, sz;
 
+	w->read_cnt++;
+	w->window_limit = 0;
 	if (frame >= w->chunk_lo && frame < w->chunk_hi) {
 		base = frame + LIMIT_FRAME_SPAN - WALK_WINDOW_SZ;
 		if (base < w->chunk_lo || base > frame)
@@ -280,25 +307,27 @@ static __always_inline u64 walk_read_window(struct walk_scratch *s, u64 *ret_bas
 		sz = frame - base + (w->layout.frame_sz & FRAME_MASK);
 		opaque(sz);
 		if (sz <= WALK_WINDOW_SZ && !user_read(s->window, (u32)sz & (2 * WALK_WINDOW_SZ - 1), base)) {
-			*ret_base = base;
-			return frame - base + 1;
+			w->window_base = base;
+			w->window_limit = frame - base + 1;
+			return 0;
 		}
 	}
 	if (user_read(s->window, w->layout.frame_sz & FRAME_MASK, frame))
-		return 0;
-	*ret_base = frame;
-	return 1;
+		return -1;
+	w->window_base = frame;
+	w->window_limit = 1;
+	return 0;
 }
 
-/* One step of the walk: a window, a lone frame or a change of chunk. 1 when the walk is over. */
+/* One step of the walk: a window, a lone frame or a change of chunk. enum walk_next. */
 __noinline int walk_step(u32 id)
 {
 	struct walk_scratch *s = scratch_get(id);
-	u64 base = 0, limit, off;
+	u64 base, limit, off;
 	struct walk *w;
 
 	if (!s)
-		return 1;
+		return WALK_OVER;
 	w = &s->walk;
 	if (w->layout.traits & PY_TRAIT_FRAME_OBJECT)
 		return walk_object(s);
@@ -307,15 +336,15 @@ __noinline int walk_step(u32 id)
 	if (w->frame && w->frame == w->base_frame) {
 		w->ended = 1;
 		w->frame = 0;
-		return 1;
+		return WALK_OVER;
 	}
-	w->read_cnt++;
-	limit = walk_read_window(s, &base);
-	if (!limit) {
+	if (!window_has_frame(w) && window_read(s)) {
 		w->fault_addr = w->frame;
 		walk_stop(w, SAMPLE_REASON_PAGE_FAULT);
-		return 1;
+		return WALK_OVER;
 	}
+	base = w->window_base;
+	limit = w->window_limit;
 	opaque(base);
 	if (w->frame >= w->chunk_lo && w->frame < w->chunk_hi) {
 		if (w->layout.code_tlbc)
@@ -325,32 +354,36 @@ __noinline int walk_step(u32 id)
 	}
 	off = w->frame - base;
 	if (off >= limit)
-		return 0;
+		return WALK_ON;
 	opaque(off);
 	if (++w->visit_cnt > LIMIT_WALK_VISITS) {
 		walk_stop(w, SAMPLE_REASON_BUDGET);
-		return 1;
+		return WALK_OVER;
 	}
-	return walk_frame(s, s->window + (off & (2 * WALK_WINDOW_SZ - 1)), w->frame) && !w->need_chunk;
+	return walk_frame(s, s->window + (off & (2 * WALK_WINDOW_SZ - 1)), w->frame);
 }
 
 static __always_inline int walk_round(struct walk_scratch *s, u32 i)
 {
+	int next = walk_step(s->walk.scratch_id);
+
 	(void)i;
-	return walk_step(s->walk.scratch_id);
+	if (next != WALK_WANTS_CODE)
+		return next;
+	code_resolve(s->walk.scratch_id);
+	return WALK_ON;
 }
 
-DEFINE_LOOP(walk_steps, walk_round, LIMIT_WALK_VISITS)
+/* Frames whose code object is wanted take two. */
+DEFINE_LOOP(walk_steps, walk_round, LIMIT_WALK_VISITS + LIMIT_SAMPLE_FRAMES)
 
 /* Nothing read yet. */
 static __always_inline void walk_reset(struct walk *w)
 {
 	w->frame_cnt = 0;
 	w->visit_cnt = 0;
-	w->miss_cnt = 0;
 	w->suspended = 0;
 	w->identity = 0;
-	w->fingerprints = 0;
 	w->status = SAMPLE_EXACT;
 	w->reason = SAMPLE_REASON_NONE;
 }
@@ -364,6 +397,7 @@ static __always_inline void walk_begin(struct walk_scratch *s, u64 frame)
 	w->chunk_lo = w->chunk + w->layout.chunk_data;
 	w->chunk_hi = tstate_u64(s, w->layout.tstate_datastack_top);
 	w->frame = frame;
+	w->window_limit = 0;
 	w->first_frame = frame;
 	w->frame_type = 0;
 	w->mark = 0;
@@ -388,7 +422,6 @@ static __always_inline void walk_none(struct walk *w, u8 reason)
 	w->reason = reason;
 	w->frame = 0;
 	w->frame_cnt = 0;
-	w->miss_cnt = 0;
 }
 
 static __always_inline void walk_run(struct walk_scratch *s, u64 frame)

@@ -38,7 +38,7 @@ static __always_inline int object_is_cycle(struct walk *w)
 	return 0;
 }
 
-/* The frame whose bytes are in the window. 0 to go on with walk.frame, 1 when the walk is over. */
+/* The frame whose bytes are in the window. enum walk_next. */
 static __always_inline int walk_object_frame(struct walk_scratch *s)
 {
 	struct walk *w = &s->walk;
@@ -49,35 +49,38 @@ static __always_inline int walk_object_frame(struct walk_scratch *s)
 	u64 previous = *(const u64 *)(p + (layout->frame_previous & FRAME_MASK));
 	u64 lasti = *(const u64 *)(p + (layout->frame_instr & FRAME_MASK));
 	u64 generator = *(const u64 *)(p + (layout->frame_owner & FRAME_MASK));
+	u32 fingerprint;
 
 	/* Before any note is made of the frame: the walk may go on with it (resume.bpf.h). */
 	if (w->frame_cnt >= w->frame_limit || w->frame_cnt >= LIMIT_SAMPLE_FRAMES) {
 		walk_stop(w, SAMPLE_REASON_BUDGET);
-		return 1;
+		return WALK_OVER;
 	}
 	if (!w->frame_type)
 		w->frame_type = type;
 	if (!type || type != w->frame_type) {
 		walk_stop(w, SAMPLE_REASON_BAD_POINTER);
-		return 1;
+		return WALK_OVER;
 	}
 	if (!code) {
 		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
-		return 1;
+		return WALK_OVER;
 	}
+	fingerprint = code_slot_fingerprint(s, code);
+	if (walk_wants_code(w, code, fingerprint))
+		return WALK_WANTS_CODE;
 	if (object_is_cycle(w)) {
 		walk_stop(w, SAMPLE_REASON_CYCLE);
-		return 1;
+		return WALK_OVER;
 	}
-	walk_emit(s, w->frame_cnt, code, object_instr_off(layout, lasti), code_slot_fingerprint(s, code));
-	w->frame_cnt++;
+	walk_emit(s, code, object_instr_off(layout, lasti), fingerprint);
 	w->frame = previous;
 	if (previous)
-		return 0;
+		return WALK_ON;
 	w->ended = !generator;
 	if (generator)
 		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
-	return 1;
+	return WALK_OVER;
 }
 
 /* One step: the frame at walk.frame. */
@@ -88,12 +91,12 @@ static __always_inline int walk_object(struct walk_scratch *s)
 	w->read_cnt++;
 	if (++w->visit_cnt > LIMIT_WALK_VISITS) {
 		walk_stop(w, SAMPLE_REASON_BUDGET);
-		return 1;
+		return WALK_OVER;
 	}
 	if (user_read(s->window, w->layout.frame_sz & FRAME_MASK, w->frame)) {
 		w->fault_addr = w->frame;
 		walk_stop(w, SAMPLE_REASON_PAGE_FAULT);
-		return 1;
+		return WALK_OVER;
 	}
 	return walk_object_frame(s);
 }

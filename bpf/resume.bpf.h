@@ -121,7 +121,6 @@ static __always_inline void resume_flush(struct walk_scratch *s, u32 chunk, u32 
 	}
 	w->flushed_cnt += w->frame_cnt;
 	w->frame_cnt = 0;
-	w->miss_cnt = 0;
 	w->visit_cnt = 0;
 	w->status = SAMPLE_EXACT;
 	w->reason = SAMPLE_REASON_NONE;
@@ -135,7 +134,6 @@ __noinline int resume_next_chunk(u32 id, u32 chunk, u32 sending)
 	if (!s || s->walk.status != SAMPLE_TRUNCATED || s->walk.reason != SAMPLE_REASON_BUDGET ||
 	    s->walk.frame_cnt != LIMIT_SAMPLE_FRAMES)
 		return 1;
-	code_resolve_all(s);
 	resume_flush(s, chunk, sending);
 	walk_on(s);
 	return 0;

@@ -26,6 +26,7 @@ static __always_inline void stack_begin(struct walk *w, const struct py_layout *
 	w->read_cnt = 0;
 	w->new_code_cnt = 0;
 	w->unread_cnt = 0;
+	w->unread_code = 0;
 	w->searched = 0;
 	w->filename_addr = 0;
 	w->flushed_cnt = 0;
@@ -63,7 +64,7 @@ static __always_inline u8 runtime_doubt(struct walk *w)
 	return finalizing && finalizing != w->tstate ? SAMPLE_REASON_FINALIZING : 0;
 }
 
-/* Fingerprints, and what makes a whole walk less than exact. */
+/* What makes a whole walk less than exact. */
 static __always_inline void stack_finish(struct walk_scratch *s, int reason)
 {
 	struct walk *w = &s->walk;
@@ -71,7 +72,6 @@ static __always_inline void stack_finish(struct walk_scratch *s, int reason)
 
 	if (w->status == SAMPLE_NONE)
 		return;
-	code_resolve_all(s);
 	doubt = reason ? reason : runtime_doubt(w);
 	if (doubt && (w->status == SAMPLE_EXACT || doubt == SAMPLE_REASON_FINALIZING))
 		walk_stop(w, doubt);
@@ -83,8 +83,7 @@ static __always_inline u64 stack_identity(const struct walk *w)
 	if (w->status != SAMPLE_EXACT || w->unread_cnt)
 		return 0;
 	/* The salt carries key, epoch and interpreter. */
-	return fingerprint_mix(fingerprint_mix(w->salt ^ w->identity, w->fingerprints),
-			       w->flushed_cnt + w->frame_cnt);
+	return fingerprint_mix(w->salt ^ w->identity, w->flushed_cnt + w->frame_cnt);
 }
 
 #endif

@@ -6,16 +6,23 @@
 #define PANOPY_WALK_STATE_BPF_H
 
 #include "fingerprint.h"
+#include "loop_kind.bpf.h"
 #include "process_config.h"
 #include "sample.h"
 
-/* A window covers one page of the data stack: 75 ns for a read of up to 256 bytes, 120 ns for a page
- * (Linux 6.18, x86-64). The span behind it lets masked offsets stay inside the buffer. */
+/* A window covers one page of the data stack or, where loops are cheap to check, a whole chunk of its usual
+ * size: 75 ns for a read of up to 256 bytes, 120 ns for a page (Linux 6.18, x86-64). The span behind it lets
+ * masked offsets stay inside the buffer. */
 enum {
+#if LOOPS == LOOPS_MAY_GOTO
+	WALK_WINDOW_SZ = 16384,
+	/* Frames stepped over inside one window: its size / 88, the smallest frame, and some. */
+	WALK_WINDOW_FRAMES = 192,
+#else
 	WALK_WINDOW_SZ = 4096,
-	WALK_WINDOW_BUF_SZ = 2 * WALK_WINDOW_SZ + 2 * LIMIT_FRAME_SPAN,
-	/* Frames stepped over inside one window: 4,096 / 88, the smallest frame. */
 	WALK_WINDOW_FRAMES = 48,
+#endif
+	WALK_WINDOW_BUF_SZ = 2 * WALK_WINDOW_SZ + 2 * LIMIT_FRAME_SPAN,
 	/* Rounds of the inner of two nested loops (loops.bpf.h). */
 	LOOP_STRIDE = 64,
 	CODE_SLOTS = 2048,
@@ -43,6 +50,7 @@ struct walk {
 	u64 base_frame;
 	u64 chunk; /* data stack chunk that ordinary frames must lie in now */
 	u64 chunk_lo, chunk_hi;
+	u64 chunk_head[3];
 	u64 frame;		       /* the next frame to read; 0 when the walk ended */
 	u64 fault_addr;		       /* where a page was missing, with SAMPLE_REASON_PAGE_FAULT */
 	u64 last_ordinary;	       /* in the current chunk; later ones must lie below */
@@ -58,7 +66,6 @@ struct walk {
 	u32 frame_cnt;
 	u32 visit_cnt;
 	u32 read_cnt; /* windows and lone frames */
-	u32 miss_cnt; /* frames whose fingerprint is still to be read */
 	u32 new_code_cnt;
 	u32 unread_cnt; /* frames whose fingerprint could not be read */
 	u32 has_proof;
@@ -72,8 +79,11 @@ struct walk {
 	s32 search_result;	      /* of its last step */
 	u32 search_limit;	      /* steps of one search */
 	u64 words[FINGERPRINT_WORDS]; /* first bytes of a text or table */
-	u64 identity;		      /* hash of codes and instruction offsets so far */
-	u64 fingerprints;	      /* sum of a hash of each code and its fingerprint */
+	u64 wanted_code;	      /* WALK_WANTS_CODE */
+	u64 unread_code;	      /* the last one that could not be read, 0: none */
+	u64 identity;		      /* hash of the frames so far */
+	u64 window_base;	      /* where the bytes in scratch.window come from */
+	u64 window_limit;	      /* addresses from there on at which a whole frame is in it, 0: none */
 	u64 filename_addr;	      /* the file name digested last in this sample, 0: none */
 	u64 filename_digest;
 	u32 searched; /* the thread's state was searched for */
@@ -106,7 +116,6 @@ struct walk_scratch {
 	struct walk walk;
 	struct code_slot codes[CODE_SLOTS];
 	struct bytecode_slot bytecodes[BYTECODE_SLOTS];
-	u16 misses[LIMIT_SAMPLE_FRAMES];
 	/* One record, ready to be copied to the ring: header, then frames. */
 	u8 sample[sizeof(struct sample_record) + LIMIT_SAMPLE_FRAMES * sizeof(struct py_frame)];
 	u8 window[WALK_WINDOW_BUF_SZ];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames of free-threaded 3.14+ that run a thread's copy of the bytecode: in made-up memory of one thread with
- * three frames, of two code objects.
+ * three frames, of two code objects. What tells stacks of the two apart, too.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -140,19 +140,25 @@ static void make_thread(const struct py_layout *layout)
 	}
 }
 
-static void walk(const struct py_layout *layout, struct walker_output *ret_output)
+static void walk_in(const struct py_layout *layout, u64 epoch, struct walker_output *ret_output)
 {
-	static u64 epoch = 1;
 	struct walker_input input = {
 		.layout = layout,
 		.runtime_addr = BASE + RUNTIME,
 		.task_id = THREAD_ID,
 		.user_sp = BASE + SP,
-		.epoch = epoch++,
+		.epoch = epoch,
 		.read = read_memory,
 	};
 
 	walker_walk(&input, ret_output);
+}
+
+static void walk(const struct py_layout *layout, struct walker_output *ret_output)
+{
+	static u64 epoch = 1000;
+
+	walk_in(layout, epoch++, ret_output);
 }
 
 static void expect_exact(const struct py_layout *layout)
@@ -310,6 +316,39 @@ static void a_code_object_is_looked_at_once(void **state)
 	for_each_layout(check_cost);
 }
 
+static void put_own(const struct py_layout *layout, int frame, int code, u64 off)
+{
+	put(frame_off(frame) + layout->frame_executable, code_addr(code) | 1);
+	put_instr(layout, frame, 0, code_addr(code) + layout->code_code_adaptive + off);
+}
+
+/* Two code objects change places, and each instruction offset by the bit in which their addresses differ: what
+ * adds offsets to addresses would take the one stack for the other. */
+static void check_swap(const struct py_layout *layout)
+{
+	struct walker_output first, second;
+
+	for (int code = 0; code < 2; code++)
+		put(code_addr(code) - BASE + layout->bytes_size, CODE_SZ);
+	put_own(layout, 0, 0, 8);
+	put_own(layout, 1, 1, CODE_SZ + 16);
+	walk_in(layout, 1, &first);
+	put_own(layout, 0, 1, CODE_SZ + 8);
+	put_own(layout, 1, 0, 16);
+	walk_in(layout, 1, &second);
+	assert_int_equal(first.status, SAMPLE_EXACT);
+	assert_int_equal(second.status, SAMPLE_EXACT);
+	assert_int_equal(second.frame_cnt, first.frame_cnt);
+	assert_int_not_equal(first.identity, 0);
+	assert_int_not_equal(second.identity, 0);
+	assert_true(first.identity != second.identity);
+}
+
+static void stacks_of_swapped_code_objects_have_identities_of_their_own(void **state)
+{
+	for_each_layout(check_swap);
+}
+
 static int load_layouts(void **state)
 {
 	const struct debug_offsets_format *format;
@@ -338,6 +377,7 @@ int main(void)
 		cmocka_unit_test(arrays_of_copies_are_not_believed),
 		cmocka_unit_test(a_code_object_that_is_not_resident_is_a_page_fault),
 		cmocka_unit_test(a_code_object_is_looked_at_once),
+		cmocka_unit_test(stacks_of_swapped_code_objects_have_identities_of_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, load_layouts, NULL);

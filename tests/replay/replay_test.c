@@ -232,6 +232,44 @@ static void second_sample_is_cached(void **state)
 	}
 }
 
+static size_t distinct_codes(const struct py_frame *frames, size_t cnt)
+{
+	size_t distinct = 0;
+
+	for (size_t i = 0; i < cnt; i++) {
+		size_t at = 0;
+
+		while (at < i && frames[at].code != frames[i].code)
+			at++;
+		distinct += at == i;
+	}
+	return distinct;
+}
+
+/* A recursion of several functions reads each of them once a sample, wherever their keys put them in the table. */
+static void code_objects_are_read_once(void **state)
+{
+	size_t recursions = 0;
+
+	for (size_t i = 0; i < case_cnt; i++) {
+		struct image_case *c = &cases[i];
+		size_t distinct = distinct_codes(c->frames, c->frame_cnt);
+
+		if (distinct > 4 || distinct == c->frame_cnt || c->frame_cnt < 16)
+			continue;
+		recursions++;
+		for (size_t key = 0; key < 1000; key++) {
+			struct walker_input input = image_case_input(c); /* a new epoch, so new keys */
+			struct walker_output walk;
+
+			walker_walk(&input, &walk);
+			assert_int_equal(walk.frame_cnt, c->frame_cnt);
+			assert_int_equal(walk.fingerprint_reads, distinct);
+		}
+	}
+	assert_true(recursions > 4);
+}
+
 /* Many at a time, with addresses among them where no code object is. */
 static void fingerprints_read_in_batches_are_the_same(void **state)
 {
@@ -369,6 +407,7 @@ int main(void)
 		cmocka_unit_test(code_records_carry_the_same_names),
 		cmocka_unit_test(code_records_are_complete),
 		cmocka_unit_test(second_sample_is_cached),
+		cmocka_unit_test(code_objects_are_read_once),
 		cmocka_unit_test(fingerprints_read_in_batches_are_the_same),
 		cmocka_unit_test(budget_is_kept_and_the_rest_found),
 		cmocka_unit_test(thread_lists_name_the_thread),
