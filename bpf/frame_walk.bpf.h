@@ -233,7 +233,7 @@ static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 
 	u64 identity = w->identity, term = 0;
 	u32 cnt = w->frame_cnt, frame_limit = w->frame_limit, fingerprint = 0;
 
-	for (u32 i = loop_zero(s); loop_goes_on(i, WALK_WINDOW_FRAMES); i++) {
+	for (u32 i = loop_zero(s); loop_goes_on(i, WALK_STEP_FRAMES); i++) {
 		u64 off = frame - base;
 		u64 code, previous, bytecode;
 		s32 instr_off;

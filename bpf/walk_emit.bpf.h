@@ -5,6 +5,7 @@
 
 #include "config.bpf.h"
 #include "fingerprint.h"
+#include "loops.bpf.h"
 #include "scratch.bpf.h"
 
 /* What a step of the walk asks for: the next one, none, or the fingerprint of walk.wanted_code before the same
@@ -44,6 +45,7 @@ static __always_inline struct code_slot *code_slot_to_fill(struct walk_scratch *
 	u32 idx = code_slot_idx(tag);
 
 	idx ^= s->codes[idx].tag != tag && s->codes[idx].sequence == (u32)s->walk.sequence;
+	opaque(idx);
 	return &s->codes[idx & (CODE_SLOTS - 1)];
 }
 
@@ -56,6 +58,7 @@ static __always_inline u32 code_slot_fingerprint(const struct walk_scratch *s, u
 	const struct code_slot *slot;
 
 	idx ^= s->codes[idx].tag != tag;
+	opaque(idx);
 	slot = &s->codes[idx & (CODE_SLOTS - 1)];
 	if (slot->tag != tag)
 		return 0;

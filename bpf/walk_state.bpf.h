@@ -16,11 +16,12 @@
 enum {
 #if LOOPS == LOOPS_MAY_GOTO
 	WALK_WINDOW_SZ = 16384,
-	/* Frames stepped over inside one window: its size / 88, the smallest frame, and some. */
-	WALK_WINDOW_FRAMES = 192,
+	/* Frames that one step takes from the window at most: its size / 88, the smallest frame, and some. */
+	WALK_STEP_FRAMES = 192,
 #else
 	WALK_WINDOW_SZ = 4096,
-	WALK_WINDOW_FRAMES = 48,
+	/* The verifier follows each of them on every path: 48 need three times the work of 16. */
+	WALK_STEP_FRAMES = 16,
 #endif
 	WALK_WINDOW_BUF_SZ = 2 * WALK_WINDOW_SZ + 2 * LIMIT_FRAME_SPAN,
 	/* Rounds of the inner of two nested loops (loops.bpf.h). */
