@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lists what was skipped and why, what was run a second time, what failed, and ends with the count of all.
+"""Shows tables of tests, lists what was skipped and why, what was run a second time, what failed, and ends with the count of all.
 
     test-report.py [--also FILE] RESULT.xml...     (ctest --output-junit; FILE: more lines "not run: ...")
 """
@@ -16,6 +16,10 @@ def reasons(text):
     return [line.strip() for line in (text or "").splitlines() if REASON.match(line)]
 
 
+def table_rows(text):
+    return [line.strip() for line in (text or "").splitlines() if line.startswith("  | ")]
+
+
 def main():
     arguments = sys.argv[1:]
     left_out = []
@@ -26,11 +30,12 @@ def main():
     if not arguments:
         sys.exit(__doc__)
 
-    passed, failed, skipped = 0, [], 0
+    passed, failed, skipped, tables = 0, [], 0, []
     for path in arguments:
         for case in ElementTree.parse(path).getroot().iter("testcase"):
             name, status = case.get("name"), case.get("status")
             why = reasons(case.findtext("system-out"))
+            tables += table_rows(case.findtext("system-out"))
             if status == "run":
                 passed += 1
                 left_out += [f"{name}: {line}" for line in why]
@@ -40,6 +45,8 @@ def main():
                 skipped += 1
                 left_out.append(f"{name}: {'; '.join(why) or 'skipped without a reason'}")
 
+    for row in tables:
+        print(row)
     if left_out:
         print("Left out:")
         for line in left_out:

@@ -7,7 +7,7 @@ import subprocess
 from lib.folded import names
 from lib.source import Source
 from test_extreme import check_losses, test_deep, test_extreme  # noqa: F401
-from test_stacks import test_depth, test_kinds  # noqa: F401
+from test_stacks import test_depth  # noqa: F401
 
 SAME = Source("samecode.py")
 THREADS = 8

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Pythons of this machine, as scripts/find-pythons lists them, and targets started under them."""
+import functools
 import os
 import re
 import select
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -93,13 +95,13 @@ class Python:
         enter = ["chroot", self.root] if self.root else []
         return [*enter, self.command, *options, path, *map(str, args)]
 
-    def start(self, script, *args, directory=TARGETS, **keywords):
+    def start(self, script, *args, directory=TARGETS, options=("-B",), **keywords):
         keywords.setdefault("stdout", subprocess.PIPE)
         keywords.setdefault("env", {**os.environ, "PYTHONHASHSEED": "0"})
         # A test run that is killed takes its targets with it.
         tie = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
-        process = subprocess.Popen([*tie, *self.argv(script, *args, directory=directory)], start_new_session=True,
-                                   **keywords)
+        argv = self.argv(script, *args, directory=directory, options=options)
+        process = subprocess.Popen([*tie, *argv], start_new_session=True, **keywords)
         return Target(self, script, process)
 
     def unstage(self):
@@ -108,17 +110,28 @@ class Python:
         self._staged.clear()
 
 
+@functools.lru_cache(maxsize=None)
+def _listing(path):
+    """(what scripts/find-pythons prints, the lines that say what is not here). `path`: a file that holds the former."""
+    if path:
+        with open(path, encoding="utf-8") as file:
+            return file.read(), ()
+    asked = subprocess.run([os.path.join(TOP, "scripts", "find-pythons")], stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, check=True, text=True)
+    sys.stderr.write(asked.stderr)
+    return asked.stdout, tuple(line for line in asked.stderr.split("\n") if line.startswith("not run: "))
+
+
+def not_run(listing=None):
+    """Versions and builds that are not here: "not run: VERSION (why)"."""
+    return _listing(listing)[1]
+
+
 def find_pythons(listing=None, builds=("",)):
     """Every supported Python of these builds, oldest first. `listing`: a file in the form that scripts/find-pythons
     prints."""
-    if listing:
-        with open(listing, encoding="utf-8") as file:
-            text = file.read()
-    else:
-        script = os.path.join(TOP, "scripts", "find-pythons")
-        text = subprocess.run([script], stdout=subprocess.PIPE, check=True, text=True).stdout
     found = []
-    for line in text.split("\n"):
+    for line in _listing(listing)[0].split("\n"):
         fields = line.split("\t")
         if line.startswith("#") or len(fields) < 3:
             continue

@@ -45,6 +45,10 @@ class Topic:
     def note(self, text):
         self._print(f"       {text}")
 
+    def table(self, cells):
+        """A row of a table that the whole run's report shows."""
+        self._print("  | " + " | ".join(f"{cell:12}" for cell in cells))
+
     def start(self, python, script, *args, wait=True, **keywords):
         target = python.start(script, *args, **keywords)
         self._open.append(target.kill)
