@@ -20,9 +20,11 @@ ROOT_MISSING, PAIR, CALL_LINE, LINE, PATH = FAULTS = (
 
 
 class Truth:
-    """What all runs of the oracle learned of one program under one interpreter, joined."""
+    """What all runs of the oracle learned of one program under one interpreter, joined. `qualified`: whether code
+    objects know their qualified names (CPython 3.11)."""
 
-    def __init__(self):
+    def __init__(self, qualified=True):
+        self.finalisers = {(name if qualified else name.rpartition(".")[2], file) for name, file in FINALISERS}
         self.code_ids = {}   # (qualname, file) -> id
         self.lines = []      # id -> lines that its code objects have
         self.creation = []   # id -> lines on which a generator or coroutine of them is being made
@@ -58,7 +60,7 @@ class Truth:
         """None, or (fault, what it is about). `frames`: (qualname, file, line), root first."""
         frames = [(name, file, line or 0) for name, file, line in frames]
         for i, (name, file, _) in enumerate(frames):
-            if i and any(name == n and file.endswith(f) for n, f in FINALISERS):
+            if i and any(name == n and file.endswith(f) for n, f in self.finalisers):
                 return self._judge(frames[:i], interrupted=True)
         return self._judge(frames, interrupted=False)
 

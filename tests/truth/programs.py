@@ -135,9 +135,11 @@ def flask(_site):
 
 def echo(_site):
     async def serve(reader, writer):
-        while line := await reader.readline():
+        line = await reader.readline()
+        while line:
             writer.write(line)
             await writer.drain()
+            line = await reader.readline()
         writer.close()
 
     async def exchange():
