@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 from lib import hosts
@@ -35,7 +36,7 @@ while True:
 def start_server(t, binary):
     if not os.path.exists("/dev/fuse"):
         t.skip("there is no /dev/fuse")
-    mount = t.folder("mount")
+    mount = tempfile.mkdtemp(dir=t.directory)
     server = subprocess.Popen([sys.executable, "-B", SERVER, mount, binary], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True)
 
@@ -82,14 +83,18 @@ def record_beside(t, bystander, what):
     return recording
 
 
+def stop_answering(t, server, *requests):
+    server.stdin.write(" ".join(requests) + "\n")
+    server.stdin.flush()
+    t.require(server.stdout.readline() == "hanging\n", f"the server stops answering {' and '.join(requests)}".rstrip())
+
+
 def test_file(t):
     """an interpreter's file that does not answer, on a FUSE mount whose server takes requests and is silent"""
     python = static_python(t)
     server, mount = start_server(t, os.path.realpath(python.command))
     pids = [start_from(t, python, os.path.join(mount, "python3")) for _ in range(3)]
-    server.stdin.write("hang\n")
-    server.stdin.flush()
-    t.require(server.stdout.readline() == "hanging\n", "the server stops answering")
+    stop_answering(t, server)
     bystander = t.start(t.pythons[-1], "shares.py", 600)
     recording = record_beside(t, bystander, "a hanging file")
     found = [recording.summary().process(pid) for pid in pids]
@@ -100,6 +105,23 @@ def test_file(t):
                              check=False, timeout=60)
     t.claim(listing.returncode == 0 and "file_hangs" in listing.stdout and time.monotonic() - begin < 8,
             "ps says so, in time", listing.stdout[-800:], listing.stderr[-400:])
+
+
+def test_closing(t):
+    """a file that can be opened, but not closed, or neither read nor closed: each close asks the server"""
+    python = static_python(t)
+    for requests in (("flush",), ("read", "flush")):
+        server, mount = start_server(t, os.path.realpath(python.command))
+        start_from(t, python, os.path.join(mount, "python3"))
+        stop_answering(t, server, *requests)
+        bystander = t.start(t.pythons[-1], "shares.py", 600)
+        try:
+            record_beside(t, bystander, f"no answer to {' and '.join(requests)}")
+        finally:
+            # A panopy that waits for the server cannot be killed before.
+            server.stdin.close()
+            server.wait(10)
+            bystander.kill()
 
 
 def test_cmdline(t):

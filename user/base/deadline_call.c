@@ -29,8 +29,12 @@
 #include "base/clock.h"
 
 #define START_DEADLINE_NS (2 * CLOCK_NS_PER_S)
+/* Of what is left open at the end, all of it together or up to the first that hangs. */
+#define CLOSE_DEADLINE_NS CLOCK_NS_PER_S
 
 enum {
+	/* Descriptors whose closing may hang at the end: one of each worker that was left behind. */
+	MAX_CLOSERS = DEADLINE_CALL_MAX_STUCK,
 	KEEPER_STACK_SZ = 64 * 1024,
 	MAX_SHUNNED = 64,
 };
@@ -203,14 +207,6 @@ static int worker_call(struct worker *worker, u64 timeout_ns)
 	return err;
 }
 
-static void close_all(void)
-{
-	if (getpid() != g_owner)
-		return;
-	fflush(NULL);
-	syscall(SYS_close_range, 0, ~0U, 0); /* Linux 5.9 */
-}
-
 static void shun(u64 subject)
 {
 	if (!subject)
@@ -247,6 +243,8 @@ bool deadline_is_shunned(u64 subject)
 	return shunned;
 }
 
+static void close_all(void);
+
 static int call_on_worker(void (*run)(void *), void (*release)(void *), void *block, u64 timeout_ns)
 {
 	struct worker *worker = g_pool.current;
@@ -267,8 +265,8 @@ static int call_on_worker(void (*run)(void *), void (*release)(void *), void *bl
 	return err;
 }
 
-int deadline_call(u64 subject, void (*run)(void *block), void (*release)(void *block), void *block,
-		  u64 timeout_ns)
+static int call_unless_stuck(u64 subject, void (*run)(void *block), void (*release)(void *block), void *block,
+			     u64 timeout_ns, unsigned int max_stuck)
 {
 	int err = 0;
 
@@ -280,7 +278,7 @@ int deadline_call(u64 subject, void (*run)(void *block), void (*release)(void *b
 	}
 	if (is_shunned(subject))
 		err = -EBUSY;
-	else if (g_pool.stuck_cnt >= DEADLINE_CALL_MAX_STUCK)
+	else if (g_pool.stuck_cnt >= max_stuck)
 		err = -EIO;
 	else if (!g_pool.current)
 		err = worker_new(&g_pool.current);
@@ -290,6 +288,37 @@ int deadline_call(u64 subject, void (*run)(void *block), void (*release)(void *b
 		shun(subject);
 	pthread_mutex_unlock(&g_pool.lock);
 	return err;
+}
+
+int deadline_call(u64 subject, void (*run)(void *block), void (*release)(void *block), void *block,
+		  u64 timeout_ns)
+{
+	return call_unless_stuck(subject, run, release, block, timeout_ns, DEADLINE_CALL_MAX_STUCK);
+}
+
+static void run_close_all(void *block)
+{
+	(void)block;
+	syscall(SYS_close_range, 0, ~0U, 0); /* Linux 5.9 */
+}
+
+static void release_nothing(void *block)
+{
+	(void)block;
+}
+
+/* A file that a worker hangs in is open, and its closing would hang, too. It is no longer in the table of
+ * descriptors then (fs/file.c __range_close, Linux 6.1): the next worker goes on behind it. */
+static void close_all(void)
+{
+	int err = -ETIMEDOUT;
+
+	if (getpid() != g_owner)
+		return;
+	fflush(NULL);
+	for (int i = 0; i < MAX_CLOSERS && err == -ETIMEDOUT; i++)
+		err = call_unless_stuck(0, run_close_all, release_nothing, NULL, CLOSE_DEADLINE_NS,
+					DEADLINE_CALL_MAX_STUCK + MAX_CLOSERS);
 }
 
 u64 deadline_call_cpu_ns(void)

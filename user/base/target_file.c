@@ -9,7 +9,8 @@
  *
  * All that happens in deadline calls: a file system may be served by the target. The first way asks such a
  * server nothing until the reopening (statx with AT_STATX_DONT_SYNC), by which time the device to blame is
- * known. A server that always answers in time, but late, is given SLOW_FILE_NS for one file.
+ * known. A server that always answers in time, but late, is given SLOW_FILE_NS for one file. Closing asks the
+ * server, too (fs/fuse/file.c fuse_flush, Linux 6.1), but not of a descriptor with O_PATH.
  */
 #define _GNU_SOURCE
 #include "base/target_file.h"
@@ -54,6 +55,17 @@ struct target_file {
 static s64 ns_from_statx(const struct statx_timestamp *time)
 {
 	return (s64)time->tv_sec * (s64)CLOCK_NS_PER_S + time->tv_nsec;
+}
+
+/* On a worker, or of a file that was not read. */
+static void file_unref(struct target_file *file)
+{
+	if (!file || atomic_fetch_sub(&file->ref_cnt, 1) != 1)
+		return;
+	close(file->path_fd);
+	if (file->fd >= 0)
+		close(file->fd);
+	free(file);
 }
 
 /* Takes path_fd over. */
@@ -148,7 +160,7 @@ static int open_owned(struct target_file **ret_file, const char *root, const cha
 	if (err)
 		return err;
 	if (owner && file->owner != *owner) {
-		target_file_close(file);
+		file_unref(file);
 		return -EPERM;
 	}
 	*ret_file = file;
@@ -173,7 +185,7 @@ static int check_mapped(struct target_file **file, const struct target_mapping *
 {
 	if (is_mapped_file(*file, mapping))
 		return 0;
-	target_file_close(*file);
+	file_unref(*file);
 	*file = NULL;
 	return -ESTALE;
 }
@@ -243,7 +255,7 @@ static void open_call_free(void *block)
 {
 	struct open_call *call = block;
 
-	target_file_close(call->file);
+	file_unref(call->file);
 	free(call);
 }
 
@@ -329,14 +341,36 @@ int target_file_open_mapping(struct target_file **ret_file, pid_t pid, const str
 	return open_with_deadline(ret_file, call);
 }
 
+static void run_close(void *block)
+{
+	struct target_file **file = block;
+
+	file_unref(*file);
+	*file = NULL;
+}
+
+/* Nobody is to blame before the call, so that one who was slow before has the file closed all the same. Where no
+ * worker is to be had the descriptor stays open, which harms less than to wait for good. */
 void target_file_close(struct target_file *file)
 {
-	if (!file || atomic_fetch_sub(&file->ref_cnt, 1) != 1)
+	struct target_file **block;
+	u64 device;
+	int err;
+
+	if (!file || file->fd < 0) {
+		file_unref(file);
 		return;
-	close(file->path_fd);
-	if (file->fd >= 0)
-		close(file->fd);
-	free(file);
+	}
+	device = file->id.dev;
+	block = malloc(sizeof(struct target_file *));
+	if (!block)
+		return;
+	*block = file;
+	err = deadline_call(0, run_close, free, block, DEADLINE_NS);
+	if (err == -ETIMEDOUT)
+		deadline_shun(deadline_subject_device(device));
+	else
+		free(block);
 }
 
 const struct target_file_id *target_file_id(const struct target_file *file)
@@ -386,7 +420,7 @@ static void read_call_free(void *block)
 {
 	struct read_call *call = block;
 
-	target_file_close(call->file);
+	file_unref(call->file);
 	free(call);
 }
 

@@ -44,6 +44,7 @@ int target_file_open_path(struct target_file **ret_file, const char *path);
  * `owner`, it must be that user's and no link leads to it: -ELOOP, -EPERM. */
 int target_file_open_below(struct target_file **ret_file, const char *root, const char *path,
 			   const uid_t *owner);
+/* NULL is fine. Waits for a file system that does not answer no longer than the others do. */
 void target_file_close(struct target_file *file);
 
 const struct target_file_id *target_file_id(const struct target_file *file);

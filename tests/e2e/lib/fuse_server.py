@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A FUSE file system of one file that stops answering: fuse_server.py MOUNT FILE [--sync]
 
-Serves FILE as MOUNT/python3 and prints "ready". After a line on stdin it takes every request and answers none
-("hanging"); the requester then waits and cannot be killed. Ends with its stdin, which aborts the connection.
+Serves FILE as MOUNT/python3 and prints "ready". After a line on stdin it takes requests and does not answer
+("hanging"): those that the line names ("read flush"), or all if it is empty. The requester then waits and cannot be
+killed. Ends with its stdin, which aborts the connection.
 Structs and numbers: include/uapi/linux/fuse.h, protocol 7.31. No extra packages.
 """
 import ctypes
@@ -14,6 +15,7 @@ import sys
 
 LOOKUP, FORGET, GETATTR, OPEN, READ, STATFS, RELEASE, FLUSH, INIT, OPENDIR, ACCESS, BATCH_FORGET = (
     1, 2, 3, 14, 15, 17, 18, 25, 26, 27, 34, 42)
+HANGS = {"read": READ, "flush": FLUSH}
 ENOENT, ENOSYS = 2, 38
 ROOT, FILE = 1, 2
 NAME = b"python3"
@@ -49,13 +51,14 @@ def answer(opcode, node, body, image):
 
 
 def serve(device, image):
-    hanging = False
+    hanging = frozenset()
     while True:
         for fd in select.select([device, 0], [], [])[0]:
             if fd == 0:
-                if not os.read(0, 100):
+                line = os.read(0, 100).decode()
+                if not line:
                     return
-                hanging = True
+                hanging = frozenset(HANGS[word] for word in line.split()) or None
                 print("hanging", flush=True)
                 continue
             try:
@@ -63,7 +66,7 @@ def serve(device, image):
             except OSError:
                 return  # unmounted
             _, opcode, unique, node = struct.unpack_from("<IIQQ", request)
-            if hanging:
+            if hanging is None or opcode in hanging:
                 continue
             reply = answer(opcode, node, request[40:], image)
             if isinstance(reply, int):
