@@ -13,27 +13,12 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/sudo_user.h"
 
 enum {
 	EXIT_NOT_EXECUTABLE = 126, /* as the shell has it */
 	EXIT_NOT_FOUND = 127,
 };
-
-static int id_from_environment(const char *name, long *ret_id)
-{
-	const char *text = getenv(name);
-	char *end;
-	long id;
-
-	if (!text || !*text)
-		return -ENOENT;
-	errno = 0;
-	id = strtol(text, &end, 10);
-	if (errno || *end || id <= 0)
-		return -EINVAL;
-	*ret_id = id;
-	return 0;
-}
 
 static void replace_roots(const char *name, const char *roots, const char *users)
 {
@@ -63,10 +48,12 @@ static void restore_environment(uid_t uid)
 static int drop_privileges(void)
 {
 	const char *name = getenv("SUDO_USER");
-	long uid, gid;
+	uid_t uid;
+	gid_t gid;
+	int err = sudo_user_ids(&uid, &gid);
 
-	if (geteuid() != 0 || id_from_environment("SUDO_UID", &uid) || id_from_environment("SUDO_GID", &gid))
-		return 0;
+	if (err)
+		return err == -ENOENT ? 0 : err;
 	if (name ? initgroups(name, gid) : setgroups(0, NULL))
 		return -errno;
 	if (setgid(gid) || setuid(uid))

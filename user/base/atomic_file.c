@@ -5,12 +5,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/sudo_user.h"
 
 enum {
 	BUF_SZ = 1 << 16,
@@ -43,33 +44,13 @@ static void file_free(struct atomic_file *file)
 	free(file);
 }
 
-/* False for anything but a plain decimal number that is an id. */
-static bool id_from_env(const char *name, unsigned *ret_id)
-{
-	const char *text = getenv(name);
-	unsigned long value;
-	char *end;
-
-	if (!text || *text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (errno || *end || value >= UINT32_MAX)
-		return false;
-	*ret_id = (unsigned)value;
-	return true;
-}
-
 /* Failure is no error: a file system without owners (FAT, some network mounts) refuses. */
 static void give_to_sudo_user(int fd)
 {
-	unsigned uid, gid;
+	uid_t uid;
+	gid_t gid;
 
-	if (geteuid() != 0 || !id_from_env("SUDO_UID", &uid))
-		return;
-	if (!id_from_env("SUDO_GID", &gid))
-		gid = (unsigned)-1;
-	if (fchown(fd, uid, gid) < 0)
+	if (sudo_user_ids(&uid, &gid) || fchown(fd, uid, gid) < 0)
 		return;
 }
 
