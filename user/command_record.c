@@ -92,6 +92,18 @@ static void priority_raise(void)
 		setpriority(PRIO_PROCESS, 0, PRIORITY);
 }
 
+/* Each process that is sampled takes a descriptor, each CPU several. */
+static void open_files_raise(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	/* May be refused; then processes beyond the limit are counted as left out. */
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* An output that cannot be written is better told before the recording than after it. */
 static int output_check(const char *path)
 {
@@ -311,6 +323,7 @@ int command_record(struct options *options)
 	}
 	/* Only now: the command would inherit it. */
 	signal(SIGPIPE, SIG_IGN);
+	open_files_raise();
 	priority_raise();
 	err = session_open(&session, &config, message, sizeof(message), &exit_code);
 	if (config.child_go_fd >= 0)

@@ -342,6 +342,7 @@ static void discover(struct target_table *table, pid_t pid, const struct mapping
 					     mapping->file_offset, &runtime);
 	else
 		err = runtime_detect(table->detector, pid, &runtime);
+	table->full_cnt += err == -EMFILE || err == -ENFILE;
 	if (err)
 		return;
 	err = process_table_add(table->processes, pid, &process);

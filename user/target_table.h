@@ -71,7 +71,7 @@ void target_table_drop_unselected(struct target_table *table, bool (*was_sampled
 				  void *ctx);
 /* Followed processes that have not ended; 0 ends a recording of given pids. */
 size_t target_table_live_count(const struct target_table *table);
-/* Processes left out because a table was full. */
+/* Processes left out because a table, or that of open files, was full. */
 u64 target_table_full_count(const struct target_table *table);
 
 #endif

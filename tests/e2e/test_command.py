@@ -101,3 +101,18 @@ def test_invoking_user(t):
     for path in (recording.output, recording.summary_path):
         owner = os.stat(path).st_uid if os.path.exists(path) else None
         t.claim(owner == 65534, f"{os.path.basename(path)} is that user's", owner)
+
+
+def test_group_of_root(t):
+    """under sudo of a user whose group is root's the command does not run as root"""
+    environment = {**os.environ, "SUDO_UID": "65534", "SUDO_GID": "0"}
+    environment.pop("SUDO_USER", None)
+    recording = run(t, "sh", "-c", "id -u; id -g", popen={"env": environment})
+    t.claim(recording.stdout.split() == [b"65534", b"0"], "it is that user's", recording.stdout, recording.explain())
+
+
+def test_open_files(t):
+    """a low limit of open files is raised for panopy, and as it was for the command"""
+    recording = t.panopy_record("--", "sh", "-c", "ulimit -n", prefix=("prlimit", "--nofile=24:4096", "--")).finish()
+    t.claim(recording.status == 0, "the recording runs", recording.explain())
+    t.claim(recording.stdout.split() == [b"24"], "the command has the limit that was set", recording.stdout)
