@@ -75,6 +75,9 @@ struct target_table {
 	u64 expired_ns;
 	struct undecided undecided[MAX_UNDECIDED];
 	size_t undecided_cnt;
+	pid_t *children; /* of processes just found, to be looked at */
+	size_t child_cnt;
+	size_t child_cap;
 };
 
 int target_table_new(struct target_table **ret_table, const struct target_table_config *config)
@@ -116,6 +119,7 @@ void target_table_free(struct target_table *table)
 	process_table_free(table->processes);
 	runtime_detector_free(table->detector);
 	free(table->summaries);
+	free(table->children);
 	free(table);
 }
 
@@ -246,11 +250,22 @@ static int target_publish(struct target_table *table, struct process *process,
 	return err;
 }
 
-static void discover(struct target_table *table, pid_t pid, const struct mapping_event *mapping);
-
 static void on_child(void *ctx, pid_t pid)
 {
-	discover(ctx, pid, NULL);
+	struct target_table *table = ctx;
+
+	if (table->child_cnt == table->child_cap) {
+		size_t cap = table->child_cap ? 2 * table->child_cap : 64;
+		pid_t *children = reallocarray(table->children, cap, sizeof(*children));
+
+		if (!children) {
+			table->full_cnt++;
+			return;
+		}
+		table->children = children;
+		table->child_cap = cap;
+	}
+	table->children[table->child_cnt++] = pid;
 }
 
 /* Decides whether to look at the process at all, and under which epoch. false: leave it alone. */
@@ -328,7 +343,7 @@ static void judge_again(struct target_table *table, struct process *process, con
 	await_decision(table, process->pid);
 }
 
-static void discover(struct target_table *table, pid_t pid, const struct mapping_event *mapping)
+static void discover_one(struct target_table *table, pid_t pid, const struct mapping_event *mapping)
 {
 	struct process *process;
 	struct py_runtime runtime;
@@ -361,6 +376,14 @@ static void discover(struct target_table *table, pid_t pid, const struct mapping
 	/* A child that was forked before its parent was published has no entry. */
 	if (!err && !follows_pids(table))
 		proc_tree_children(pid, on_child, table);
+}
+
+/* Children wait in a list: a chain of processes may be as deep as somebody likes, and the stack is not. */
+static void discover(struct target_table *table, pid_t pid, const struct mapping_event *mapping)
+{
+	discover_one(table, pid, mapping);
+	while (table->child_cnt)
+		discover_one(table, table->children[--table->child_cnt], NULL);
 }
 
 static int on_scanned_pid(void *ctx, pid_t pid)

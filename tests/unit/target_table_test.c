@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +26,14 @@ static struct {
 } kernel;
 
 static bool runs_python;
+/* As if nothing had been published yet. */
+static bool kernel_forgets;
+
+/* Between the deepest and the shallowest stack that an interpreter was looked for on. */
+static struct {
+	uintptr_t lowest;
+	uintptr_t highest;
+} stack_seen;
 
 int process_publish_put(int processes_fd, pid_t pid, const struct process_config *config)
 {
@@ -35,7 +44,7 @@ int process_publish_put(int processes_fd, pid_t pid, const struct process_config
 
 int process_publish_get(int processes_fd, pid_t pid, struct process_config *ret_config)
 {
-	if (!kernel.is_known)
+	if (!kernel.is_known || kernel_forgets)
 		return -ENOENT;
 	*ret_config = kernel.config;
 	return 0;
@@ -64,6 +73,10 @@ void runtime_detector_free(struct runtime_detector *detector)
 
 int runtime_detect(struct runtime_detector *detector, pid_t pid, struct py_runtime *ret_runtime)
 {
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	stack_seen.lowest = stack_seen.lowest && stack_seen.lowest < here ? stack_seen.lowest : here;
+	stack_seen.highest = stack_seen.highest > here ? stack_seen.highest : here;
 	*ret_runtime = (struct py_runtime){.runtime_addr = 0x1000};
 	return runs_python ? 0 : -ENOENT;
 }
@@ -103,6 +116,7 @@ static int set_up(void **state, size_t pid_cnt)
 
 	fixture.self = getpid();
 	kernel.is_known = false;
+	kernel_forgets = false;
 	runs_python = true;
 	*state = &fixture;
 	return target_table_new(&fixture.table, &(struct target_table_config){.pids = &fixture.self,
@@ -262,6 +276,7 @@ static void check_selection(struct selection *selection, size_t pid_cnt, bool is
 	struct target_table *table;
 
 	kernel.is_known = false;
+	kernel_forgets = false;
 	runs_python = true;
 	assert_int_equal(target_table_new(&table, &(struct target_table_config){.pids = &self,
 										.pid_cnt = pid_cnt,
@@ -345,6 +360,58 @@ static void ticks_outside_add_up(void **state)
 	assert_int_equal(rows[0].outside_ticks, 7);
 }
 
+enum { CHAIN_CNT = 48 };
+
+/* Makes a child that makes a child, and so on; each lives until its parent ends or `alive_fd` closes. */
+static void __attribute__((noreturn)) run_chain(int cnt, int ready_fd, int alive_fd)
+{
+	char byte = 0;
+
+	if (cnt > 1 && fork() == 0)
+		run_chain(cnt - 1, ready_fd, alive_fd);
+	if (cnt == 1 && write(ready_fd, &byte, 1) != 1)
+		_exit(1);
+	while (read(alive_fd, &byte, 1) > 0)
+		;
+	_exit(0);
+}
+
+static void deep_chain_of_children_takes_no_stack(void **state)
+{
+	struct fixture *fixture = *state;
+	struct mapping_event mapping = {};
+	int ready[2], alive[2];
+	char byte, path[64];
+	pid_t first;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)getpid(), (int)getpid());
+	if (access(path, R_OK)) {
+		printf("skip: this kernel does not list children\n");
+		skip();
+	}
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(alive), 0);
+	first = fork();
+	if (!first) {
+		close(alive[1]);
+		run_chain(CHAIN_CNT, ready[1], alive[0]);
+	}
+	assert_true(first > 0);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	kernel_forgets = true;
+	memset(&stack_seen, 0, sizeof(stack_seen));
+	mapping.pid = first;
+	target_table_on_mapping(fixture->table, &mapping);
+	close(alive[1]);
+	waitpid(first, NULL, 0);
+	for (int i = 0; i < 2; i++)
+		close(ready[i]);
+	close(alive[0]);
+	assert_int_equal(process_table_count(target_table_processes(fixture->table)), CHAIN_CNT);
+	/* One mapping came, the others were found: a frame or two may lie between, not one for each. */
+	assert_true(stack_seen.highest - stack_seen.lowest < 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +427,8 @@ int main(void)
 		cmocka_unit_test(never_selected_is_not_listed),
 		cmocka_unit_test_setup_teardown(ticks_outside_add_up, set_up_host, tear_down),
 		cmocka_unit_test_setup_teardown(seeding_rests_after_a_long_walk, set_up_host, tear_down),
+		cmocka_unit_test_setup_teardown(deep_chain_of_children_takes_no_stack, set_up_host,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
