@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -253,6 +254,50 @@ static void test_stdout(void **state)
 	assert_content("text");
 }
 
+enum { PIPE_BYTES = 1 << 20 };
+
+/* Takes all that comes and says how much it was, in units of 64 KiB. */
+static void __attribute__((noreturn)) run_slow_reader(int fd)
+{
+	static char buf[1 << 16];
+	size_t total = 0;
+	ssize_t n;
+
+	usleep(20000); /* the writer has filled the pipe by then, or it proves nothing */
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		total += (size_t)n;
+	_exit((int)(total >> 16));
+}
+
+static void test_full_pipe_is_waited_for(void **state)
+{
+	static const char block[1 << 16];
+	int saved = dup(STDOUT_FILENO), fds[2], err, status;
+	struct atomic_file *file;
+	pid_t reader;
+
+	fflush(stdout);
+	assert_int_equal(pipe(fds), 0);
+	reader = fork();
+	if (!reader) {
+		close(fds[1]);
+		run_slow_reader(fds[0]);
+	}
+	assert_int_equal(fcntl(fds[1], F_SETFL, O_NONBLOCK), 0);
+	dup2(fds[1], STDOUT_FILENO);
+	close(fds[1]);
+	err = atomic_file_open(&file, "-");
+	for (size_t done = 0; !err && done < PIPE_BYTES; done += sizeof(block))
+		err = atomic_file_write(file, block, sizeof(block));
+	err = atomic_file_commit(file) ?: err;
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	close(fds[0]);
+	assert_int_equal(waitpid(reader, &status, 0), reader);
+	assert_int_equal(err, 0);
+	assert_int_equal(WEXITSTATUS(status), PIPE_BYTES >> 16);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +312,7 @@ int main(void)
 		cmocka_unit_test(test_errors_of_open),
 		cmocka_unit_test(test_sudo_user_owns_it),
 		cmocka_unit_test(test_stdout),
+		cmocka_unit_test(test_full_pipe_is_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

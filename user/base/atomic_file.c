@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,6 +166,14 @@ void atomic_file_abort(void)
 		unlink(path);
 }
 
+/* A pipe or terminal that somebody else, who has it open too, made non-blocking is only full for now. */
+static int wait_for_room(int fd)
+{
+	struct pollfd pollfd = {.fd = fd, .events = POLLOUT};
+
+	return poll(&pollfd, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+}
+
 static int flush_buffer(struct atomic_file *file)
 {
 	size_t done = 0;
@@ -174,6 +183,8 @@ static int flush_buffer(struct atomic_file *file)
 
 		if (n >= 0)
 			done += (size_t)n;
+		else if (errno == EAGAIN)
+			file->err = wait_for_room(file->fd);
 		else if (errno != EINTR)
 			file->err = -errno;
 	}
