@@ -259,9 +259,8 @@ const struct option_spec OPTION_TABLE[] = {
 	{"pid", 'p', OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_PID, "PID[,PID]...",
 	 "only these processes and their children; may be repeated", apply_pid},
 	{"cgroup", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "PATH|ID",
-	 "only processes in this cgroup or below: its path from the hierarchy's root or in the file system, "
-	 "or "
-	 "its id; may be repeated, as all that select",
+	 "only processes in this cgroup or below: its path from the hierarchy's root or in the file "
+	 "system, or its id; may be repeated, as all that select",
 	 apply_cgroup},
 	{"unit", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "NAME",
 	 "only processes of this systemd unit, as in foo.service", apply_unit},
@@ -279,7 +278,8 @@ const struct option_spec OPTION_TABLE[] = {
 	{"python", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "VERSION",
 	 "only Pythons of this version: 3.12, 3.12+ or 3.11-3.13", apply_python},
 	{"exclude", 0, OPTION_CMDS_SELECT, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_NONE, "KIND=VALUE",
-	 "leave out what any of the former options, without its dashes, would select: --exclude user=root",
+	 "leave out what an option from --cgroup to --python, without its dashes, would select: --exclude "
+	 "user=root",
 	 apply_exclude},
 	{"wait", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_NONE, OPTION_COMPLETION_NONE, NULL,
 	 "wait for a --cgroup, --unit, --container or --pod that is not there yet", apply_wait},
@@ -295,14 +295,12 @@ const struct option_spec OPTION_TABLE[] = {
 	 "write the stacks to FILE, - for standard output (default: panopy-HOST-TIME.folded)", apply_output},
 	{"per", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_WORDS,
 	 "process|thread|container|cgroup|user|none",
-	 "what the root frames say: the process, its thread too, the container's, cgroup's or user's name "
-	 "alone, "
-	 "so that equal programs in it merge, or nothing (default: process)",
+	 "what the root frames say: the process, its thread too, the container's, cgroup's or user's "
+	 "name alone, so that equal programs in it merge, or nothing (default: process)",
 	 apply_per},
 	{"split", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_REQUIRED, OPTION_COMPLETION_FILE, "DIR",
 	 "write one file for each value of --per into the folder DIR, which is made if it is not there; "
-	 "without "
-	 "--output nothing else is written",
+	 "without --output nothing else is written",
 	 apply_split},
 	{"full-paths", 0, OPTION_CMDS_RECORD, OPTION_ARGUMENT_NONE, OPTION_COMPLETION_NONE, NULL,
 	 "show whole file names instead of the part below the package's root", apply_full_paths},

@@ -237,9 +237,8 @@ int selection_exclude(struct selection *selection, const char *text, char *ret_e
 			return selection_add(selection, kind, true, equals + 1, ret_error, sz);
 	}
 	return FAIL(ret_error, sz,
-		    "is not KIND=VALUE: give cgroup=, unit=, container=, pod=, user=, name=, exe= or python= "
-		    "and a "
-		    "value");
+		    "is not KIND=VALUE: give cgroup=, unit=, container=, pod=, user=, name=, exe= or "
+		    "python= and a value");
 }
 
 bool selection_is_empty(const struct selection *selection)
