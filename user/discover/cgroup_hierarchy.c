@@ -6,14 +6,13 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text_file.h"
 
 enum {
 	/* Hosts with thousands of containers have as many mounts. */
@@ -175,42 +174,21 @@ void cgroup_hierarchies_decode(struct cgroup_hierarchies *ret_hierarchies, const
 	qsort(all->list, all->cnt, sizeof(all->list[0]), compare_hierarchies);
 }
 
-/* Up to sz - 1 bytes and a NUL. */
-static int read_text(const char *path, char *ret_text, size_t sz)
-{
-	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t have = 0;
-
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while (have < sz - 1) {
-		ssize_t got = read(fd, ret_text + have, sz - 1 - have);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		have += (size_t)got;
-	}
-	ret_text[have] = '\0';
-	return 0;
-}
-
 int cgroup_hierarchies_read(struct cgroup_hierarchies *ret_hierarchies)
 {
 	CLEANUP_FREE char *mountinfo = malloc(MOUNTINFO_SZ);
 	CLEANUP_FREE char *cgroup = malloc(CGROUP_TEXT_SZ);
-	int err;
+	ssize_t sz;
 
 	if (!mountinfo || !cgroup)
 		return -ENOMEM;
-	err = read_text("/proc/self/mountinfo", mountinfo, MOUNTINFO_SZ);
-	err = err ?: read_text("/proc/self/cgroup", cgroup, CGROUP_TEXT_SZ);
-	if (!err)
-		cgroup_hierarchies_decode(ret_hierarchies, mountinfo, cgroup);
-	return err;
+	sz = text_file_read("/proc/self/mountinfo", mountinfo, MOUNTINFO_SZ);
+	if (sz >= 0)
+		sz = text_file_read("/proc/self/cgroup", cgroup, CGROUP_TEXT_SZ);
+	if (sz < 0)
+		return (int)sz;
+	cgroup_hierarchies_decode(ret_hierarchies, mountinfo, cgroup);
+	return 0;
 }
 
 /* What stands behind `top` in `path`, without its slash; NULL when the path is not within. */
@@ -254,9 +232,11 @@ int cgroup_hierarchy_path(const struct cgroup_hierarchy *hierarchy, const char *
 int cgroup_text_read(pid_t pid, char ret_text[CGROUP_TEXT_SZ])
 {
 	char path[32];
+	ssize_t sz;
 
 	snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-	return read_text(path, ret_text, CGROUP_TEXT_SZ);
+	sz = text_file_read(path, ret_text, CGROUP_TEXT_SZ);
+	return sz >= 0 ? 0 : sz == -ENOENT ? -ESRCH : (int)sz;
 }
 
 const char *cgroup_text_path(const char *text, u32 hierarchy_id, size_t *ret_sz)

@@ -2,14 +2,13 @@
 #include "discover/proc_tree.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/text_file.h"
 #include "discover/proc_scan.h"
 
 struct node {
@@ -28,19 +27,12 @@ struct tree {
 static pid_t parent_of(pid_t pid)
 {
 	char path[64], text[512];
-	CLEANUP_FD int fd = -1;
 	const char *end;
-	ssize_t sz;
 	int parent = 0;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (text_file_read(path, text, sizeof(text)) < 0)
 		return 0;
-	sz = read(fd, text, sizeof(text) - 1);
-	if (sz <= 0)
-		return 0;
-	text[sz] = '\0';
 	end = strrchr(text, ')');
 	if (!end || sscanf(end + 1, " %*c %d", &parent) != 1)
 		return 0;

@@ -8,7 +8,6 @@
 #include "discover/process_table.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -23,6 +22,7 @@
 
 #include "base/cleanup.h"
 #include "base/deadline_call.h"
+#include "base/text_file.h"
 #include "discover/command_text.h"
 #include "discover/python_command.h"
 
@@ -121,27 +121,12 @@ void process_table_free(struct process_table *table)
 	free(table);
 }
 
-/* Up to sz - 1 bytes and a NUL; returns the length. */
+/* A file of a process; -ESRCH when there is no such process. */
 static ssize_t read_text(const char *path, char *ret_text, size_t sz)
 {
-	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	size_t have = 0;
+	ssize_t have = text_file_read(path, ret_text, sz);
 
-	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	while (have < sz - 1) {
-		ssize_t got = read(fd, ret_text + have, sz - 1 - have);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		have += (size_t)got;
-	}
-	ret_text[have] = '\0';
-	return (ssize_t)have;
+	return have == -ENOENT ? -ESRCH : have;
 }
 
 /* For files that need nothing of the process's memory: stat and status. */

@@ -20,6 +20,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/cleanup.h"
+#include "base/text_file.h"
 
 /* Inode numbers of the initial namespaces (Linux include/linux/proc_ns.h). */
 #define INITIAL_USER_NS_INO 0xEFFFFFFDu
@@ -45,18 +46,13 @@ static void set(struct feature_result *result, enum feature_state state, const c
 	va_end(args);
 }
 
-/* The first bytes of a small file, without a trailing newline. */
-static int read_text(const char *path, char *buf, size_t sz)
+/* Without a trailing newline. */
+static int read_line(const char *path, char *buf, size_t sz)
 {
-	CLEANUP_FD int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got;
+	ssize_t got = text_file_read(path, buf, sz);
 
-	if (fd < 0)
-		return -errno;
-	got = read(fd, buf, sz - 1);
 	if (got < 0)
-		return -errno;
-	buf[got] = '\0';
+		return (int)got;
 	buf[strcspn(buf, "\n")] = '\0';
 	return 0;
 }
@@ -148,7 +144,7 @@ void probe_remote_read(struct feature_result *ret_result)
 	ssize_t got = process_vm_readv(pid, &local, 1, &remote, 1, 0);
 	int err = got < 0 ? errno : 0;
 
-	if (read_text("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)))
+	if (read_line("/proc/sys/kernel/yama/ptrace_scope", scope, sizeof(scope)))
 		snprintf(scope, sizeof(scope), "none");
 	if (err == 0 || err == EFAULT) {
 		set(ret_result, FEATURE_STATE_PRESENT, "Yama scope: %s", scope);
@@ -184,7 +180,7 @@ void probe_lockdown(struct feature_result *ret_result)
 {
 	char text[128];
 
-	if (read_text("/sys/kernel/security/lockdown", text, sizeof(text)))
+	if (read_line("/sys/kernel/security/lockdown", text, sizeof(text)))
 		set(ret_result, FEATURE_STATE_PRESENT, "no lockdown");
 	else if (strstr(text, "[confidentiality]"))
 		set(ret_result, FEATURE_STATE_MISSING, "lockdown is confidentiality");
@@ -225,7 +221,7 @@ void probe_bpf_jit(struct feature_result *ret_result)
 {
 	char text[16];
 
-	if (read_text("/proc/sys/net/core/bpf_jit_enable", text, sizeof(text)))
+	if (read_line("/proc/sys/net/core/bpf_jit_enable", text, sizeof(text)))
 		set(ret_result, FEATURE_STATE_INFO, "net.core.bpf_jit_enable cannot be read");
 	else if (strcmp(text, "0") == 0)
 		set(ret_result, FEATURE_STATE_MISSING, "net.core.bpf_jit_enable is 0");

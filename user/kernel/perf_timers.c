@@ -4,7 +4,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,8 +11,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/text_file.h"
 #include "cpu_tick.h"
 #include "kernel/cpu_list.h"
 #include "kernel/perf_open.h"
@@ -71,16 +70,9 @@ static void timer_close(struct perf_timers *timers, int cpu)
 
 static int online_read(char ret_text[ONLINE_TEXT_SZ])
 {
-	CLEANUP_FD int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
-	ssize_t sz;
+	ssize_t sz = text_file_read("/sys/devices/system/cpu/online", ret_text, ONLINE_TEXT_SZ);
 
-	if (fd < 0)
-		return -errno;
-	sz = read(fd, ret_text, ONLINE_TEXT_SZ - 1);
-	if (sz < 0)
-		return -errno;
-	ret_text[sz] = '\0';
-	return 0;
+	return sz < 0 ? (int)sz : 0;
 }
 
 /* Opens and starts what is missing, closes what is gone. */
