@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 
 #include "discover/container_name.h"
 #include "discover/container_table.h"
+#include "temp_folder.h"
 
 #define A    "3f2a9c0d5b7e41688a1c2d3e4f5061728394a5b6c7d8e9f00112233445566778"
 #define B    "b0b1b2b3b4b5b6b7b8b9babbbcbdbebfc0c1c2c3c4c5c6c7c8c9cacbcccdcecf"
@@ -26,11 +26,6 @@
 
 static char root[] = "/tmp/panopy-state-XXXXXX";
 
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *walk)
-{
-	return remove(path);
-}
-
 static int make_root(void **state)
 {
 	return mkdtemp(root) ? 0 : -1;
@@ -38,7 +33,7 @@ static int make_root(void **state)
 
 static int remove_root(void **state)
 {
-	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return temp_folder_remove(root);
 }
 
 /* With the folders above it. */

@@ -14,22 +14,9 @@
 #include <unistd.h>
 
 #include "discover/process_table.h"
+#include "temp_folder.h"
 
 static char root[] = "/tmp/panopy-proc-XXXXXX";
-
-static void write_entry(int pid, const char *name, const char *text, size_t sz)
-{
-	char path[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%d", root, pid);
-	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/%d/%s", root, pid, name);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	assert_int_equal(fwrite(text, 1, sz, file), sz);
-	assert_int_equal(fclose(file), 0);
-}
 
 /* A process of this fake /proc. */
 static void make_process(int pid, const char *comm, unsigned int start_ticks)
@@ -39,12 +26,12 @@ static void make_process(int pid, const char *comm, unsigned int start_ticks)
 			  "%d (%s) S 7 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 %u 99 88\n", pid, comm,
 			  start_ticks);
 
-	write_entry(pid, "stat", text, (size_t)sz);
+	temp_folder_put_process(root, pid, "stat", text, (size_t)sz);
 	sz = snprintf(text, sizeof(text),
 		      "Name:\tx\nTgid:\t%d\nPPid:\t7\nUid:\t1000\t0\t0\t0\nGroups:\t1 2\nNSpid:\t%d\t31\t2\n",
 		      pid, pid);
-	write_entry(pid, "status", text, (size_t)sz);
-	write_entry(pid, "cmdline", "python3\0x.py\0", 13);
+	temp_folder_put_process(root, pid, "status", text, (size_t)sz);
+	temp_folder_put_process(root, pid, "cmdline", "python3\0x.py\0", 13);
 	snprintf(path, sizeof(path), "%s/%d/exe", root, pid);
 	unlink(path);
 	assert_int_equal(symlink("/usr/bin/python3.11", path), 0);
@@ -103,7 +90,7 @@ static void test_what_proc_says(void **state)
 
 static void write_cgroup(int pid, const char *text)
 {
-	write_entry(pid, "cgroup", text, strlen(text));
+	temp_folder_put_process(root, pid, "cgroup", text, strlen(text));
 }
 
 static void test_where_it_runs(void **state)
@@ -151,7 +138,7 @@ static void test_users(void **state)
 	assert_string_equal(process_table_user_name(table, 4294967290u), "4294967290");
 	assert_ptr_equal(process_table_user_name(table, 0), process_table_user_name(table, 0));
 	/* Its user is read again, its parent stays who started it. */
-	write_entry(520, "status", status, strlen(status));
+	temp_folder_put_process(root, 520, "status", status, strlen(status));
 	process_table_refresh_user(table, process);
 	assert_int_equal(process->uid, 4294967290u);
 	assert_int_equal(process->parent_pid, 7);
@@ -253,11 +240,11 @@ static void test_exec_changes_the_names(void **state)
 	assert_int_equal(process_table_new_at(&table, 10, root, NULL), 0);
 	assert_int_equal(process_table_add(table, 500, &process), 0);
 	make_process(500, "python3", 100);
-	write_entry(500, "cmdline", "other\0", 6);
+	temp_folder_put_process(root, 500, "cmdline", "other\0", 6);
 	assert_int_equal(process_table_refresh(table, process), 0);
 	assert_string_equal(process->comm, "python3");
 	assert_string_equal(process->command, "other");
-	write_entry(500, "cmdline", "", 0);
+	temp_folder_put_process(root, 500, "cmdline", "", 0);
 	assert_int_equal(process_table_refresh(table, process), 0);
 	assert_string_equal(process->command, "[python3]");
 	process_table_free(table);
@@ -270,8 +257,8 @@ static void test_thread_is_no_process(void **state)
 	struct process *process;
 
 	make_process(70, "python3", 500);
-	write_entry(70, "status", "Name:\tx\nTgid:\t69\nPPid:\t7\n",
-		    strlen("Name:\tx\nTgid:\t69\nPPid:\t7\n"));
+	temp_folder_put_process(root, 70, "status", "Name:\tx\nTgid:\t69\nPPid:\t7\n",
+				strlen("Name:\tx\nTgid:\t69\nPPid:\t7\n"));
 	assert_int_equal(process_table_new_at(&table, 10, root, NULL), 0);
 	assert_int_equal(process_table_add(table, 70, &process), -ESRCH);
 	assert_int_equal(process_table_count(table), 0);
@@ -314,7 +301,7 @@ static void test_broken_stat(void **state)
 	assert_int_equal(process_table_new_at(&table, 10, root, NULL), 0);
 	make_process(500, "x", 1);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		write_entry(500, "stat", texts[i], strlen(texts[i]));
+		temp_folder_put_process(root, 500, "stat", texts[i], strlen(texts[i]));
 		assert_int_equal(process_table_add(table, 500, &process), -EINVAL);
 	}
 	assert_int_equal(process_table_count(table), 0);

@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +13,9 @@
 #include <unistd.h>
 
 #include "export/split_dir.h"
+#include "temp_folder.h"
 
 static char root[] = "/tmp/panopy-split-XXXXXX";
-
-static int remove_one(const char *path, const struct stat *st, int flag, struct FTW *walk)
-{
-	return remove(path);
-}
 
 static int make_root(void **state)
 {
@@ -29,7 +24,7 @@ static int make_root(void **state)
 
 static int remove_root(void **state)
 {
-	return nftw(root, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return temp_folder_remove(root);
 }
 
 static void path_of(char ret_path[256], const char *name)

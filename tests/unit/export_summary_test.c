@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "export/summary_json.h"
+#include "temp_folder.h"
 
 struct fixture {
 	char root[64];
@@ -28,20 +29,6 @@ struct fixture {
 
 static char *ARGV[] = {"panopy", "record", "-d", "10", "--strict=0.5"};
 
-static void write_file(const char *root, int pid, const char *name, const char *bytes, size_t sz)
-{
-	char path[128];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/%d", root, pid);
-	mkdir(path, 0700);
-	snprintf(path, sizeof(path), "%s/%d/%s", root, pid, name);
-	file = fopen(path, "w");
-	assert_non_null(file);
-	assert_int_equal(fwrite(bytes, 1, sz, file), sz);
-	fclose(file);
-}
-
 static void make_process(const char *root, int pid, int ns_pid, const char *comm, const char *cmdline,
 			 size_t cmdline_sz)
 {
@@ -51,11 +38,11 @@ static void make_process(const char *root, int pid, int ns_pid, const char *comm
 	sz = snprintf(text, sizeof(text),
 		      "%d (%s) S 1 1 1 0 -1 0 0 0 0 0 10 5 0 0 20 0 1 0 %d 0 0 0 0 0 0 0 0 0 0 0 0\n", pid,
 		      comm, pid * 10);
-	write_file(root, pid, "stat", text, (size_t)sz);
+	temp_folder_put_process(root, pid, "stat", text, (size_t)sz);
 	sz = snprintf(text, sizeof(text), "Name:\t%s\nPPid:\t1\nUid:\t0\t0\t0\t0\nNSpid:\t%d\t%d\n", comm,
 		      pid, ns_pid);
-	write_file(root, pid, "status", text, (size_t)sz);
-	write_file(root, pid, "cmdline", cmdline, cmdline_sz);
+	temp_folder_put_process(root, pid, "status", text, (size_t)sz);
+	temp_folder_put_process(root, pid, "cmdline", cmdline, cmdline_sz);
 }
 
 static u32 intern(struct profile *profile, const char *qualname, const char *file, int line)

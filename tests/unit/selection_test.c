@@ -46,10 +46,16 @@ static struct selection *with(const char *const *values)
 
 #define WITH(...) with((const char *const[]){__VA_ARGS__, NULL})
 
+static void expect_of(const struct process *process, struct selection *selection,
+		      enum selection_verdict verdict)
+{
+	assert_int_equal(selection_judge(selection, process, &RUNTIME), verdict);
+	selection_free(selection);
+}
+
 static void expect(struct selection *selection, enum selection_verdict verdict)
 {
-	assert_int_equal(selection_judge(selection, &PROCESS, &RUNTIME), verdict);
-	selection_free(selection);
+	expect_of(&PROCESS, selection, verdict);
 }
 
 static void test_empty(void **state)
@@ -82,29 +88,15 @@ static void test_names(void **state)
 static void test_undecided(void **state)
 {
 	struct process early = PROCESS;
-	struct selection *selection = WITH("name=work");
 
 	early.subject = NULL;
-	assert_int_equal(selection_judge(selection, &early, &RUNTIME), SELECTION_UNDECIDED);
-	selection_free(selection);
-	selection = WITH("name=work", "python=3.11");
-	assert_int_equal(selection_judge(selection, &early, &RUNTIME), SELECTION_REFUSED);
-	selection_free(selection);
-	selection = WITH("name=python", "name=work");
-	assert_int_equal(selection_judge(selection, &early, &RUNTIME), SELECTION_ACCEPTED);
-	selection_free(selection);
-	selection = WITH("name=python", "!name=work");
-	assert_int_equal(selection_judge(selection, &early, &RUNTIME), SELECTION_UNDECIDED);
-	selection_free(selection);
-	selection = WITH("!name=work");
-	assert_int_equal(selection_judge(selection, &early, &RUNTIME), SELECTION_UNDECIDED);
-	selection_free(selection);
-	selection = WITH("exe=python*");
-	assert_int_equal(selection_judge(selection, &early, &RUNTIME), SELECTION_ACCEPTED);
-	selection_free(selection);
-	selection = WITH("!name=python3");
-	assert_int_equal(selection_judge(selection, &early, &RUNTIME), SELECTION_REFUSED);
-	selection_free(selection);
+	expect_of(&early, WITH("name=work"), SELECTION_UNDECIDED);
+	expect_of(&early, WITH("name=work", "python=3.11"), SELECTION_REFUSED);
+	expect_of(&early, WITH("name=python", "name=work"), SELECTION_ACCEPTED);
+	expect_of(&early, WITH("name=python", "!name=work"), SELECTION_UNDECIDED);
+	expect_of(&early, WITH("!name=work"), SELECTION_UNDECIDED);
+	expect_of(&early, WITH("exe=python*"), SELECTION_ACCEPTED);
+	expect_of(&early, WITH("!name=python3"), SELECTION_REFUSED);
 }
 
 static void test_executables(void **state)
