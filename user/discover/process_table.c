@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +24,7 @@
 #include "base/text_file.h"
 #include "discover/command_text.h"
 #include "discover/python_command.h"
+#include "discover/user_names.h"
 
 enum {
 	/* 52 numbers of at most 20 digits and a name of 64 (kernel threads). */
@@ -40,12 +40,6 @@ struct entry {
 	UT_hash_handle hh; /* in `live`, by process.pid */
 };
 
-struct user {
-	uid_t uid;
-	UT_hash_handle hh;
-	char name[];
-};
-
 struct process_table {
 	const char *proc_root;
 	bool is_real_proc;
@@ -54,7 +48,7 @@ struct process_table {
 	size_t cnt;
 	size_t cap;
 	struct entry *live;
-	struct user *users;
+	struct user_names *users;
 	struct container_table *containers;
 };
 
@@ -76,8 +70,9 @@ int process_table_new_at(struct process_table **ret_table, size_t max_processes,
 	table->is_real_proc = strcmp(proc_root, "/proc") == 0;
 	table->max_processes = max_processes;
 	err = container_table_new(&table->containers, state_root);
+	err = err ?: user_names_new(&table->users);
 	if (err) {
-		free(table);
+		process_table_free(table);
 		return err;
 	}
 	*ret_table = table;
@@ -104,15 +99,9 @@ static void entry_free(struct entry *entry)
 
 void process_table_free(struct process_table *table)
 {
-	struct user *user, *next;
-
 	if (!table)
 		return;
-	HASH_ITER(hh, table->users, user, next)
-	{
-		HASH_DEL(table->users, user);
-		free(user);
-	}
+	user_names_free(table->users);
 	HASH_CLEAR(hh, table->live);
 	for (size_t i = 0; i < table->cnt; i++)
 		entry_free(table->entries[i]);
@@ -530,34 +519,9 @@ void process_table_refresh_user(struct process_table *table, struct process *pro
 		process->uid = now.uid;
 }
 
-static struct user *user_add(struct process_table *table, uid_t uid)
-{
-	const struct passwd *entry = getpwuid(uid);
-	char number[16];
-	const char *name = entry ? entry->pw_name : number;
-	struct user *user;
-
-	snprintf(number, sizeof(number), "%u", (unsigned int)uid);
-	user = calloc(1, sizeof(*user) + strlen(name) + 1);
-	if (!user)
-		return NULL;
-	user->uid = uid;
-	memcpy(user->name, name, strlen(name));
-	HASH_ADD(hh, table->users, uid, sizeof(uid), user);
-	if (user->hh.tbl)
-		return user;
-	free(user);
-	return NULL;
-}
-
 const char *process_table_user_name(struct process_table *table, uid_t uid)
 {
-	struct user *user;
-
-	HASH_FIND(hh, table->users, &uid, sizeof(uid), user);
-	if (!user)
-		user = user_add(table, uid);
-	return user ? user->name : "?";
+	return user_names_find(table->users, uid);
 }
 
 void process_table_end(struct process_table *table, struct process *process)
