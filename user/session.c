@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "progress.h"
 #include "session_internal.h"
 
@@ -78,6 +80,34 @@ static void on_signals(struct session *session)
 	}
 }
 
+/* Says once that CPUs which came online are not sampled, or that what starts on them is found late. */
+static void warn_of_cpus(struct session *session, int err)
+{
+	if (session->has_warned_of_cpus)
+		return;
+	session->has_warned_of_cpus = true;
+	log_warning(LOG_TOPIC_KERNEL,
+		    "a CPU that came online cannot be sampled yet (it is tried every second): %s",
+		    strerror(-err));
+}
+
+/* Follows CPU hotplug. */
+static void refresh_cpus(struct session *session, u64 now)
+{
+	int changed = perf_timers_refresh(session->timers, now);
+	int err = changed < 0 ? changed : 0;
+
+	if (changed > 0 || session->listens_anew) {
+		int listening = mapping_events_refresh(session->mappings);
+
+		session->listens_anew = listening < 0;
+		session->rescan = true;
+		err = err ?: listening;
+	}
+	if (err)
+		warn_of_cpus(session, err);
+}
+
 static void every_second(struct session *session, u64 now)
 {
 	pid_t ignored;
@@ -86,10 +116,7 @@ static void every_second(struct session *session, u64 now)
 		return;
 	session->second_ns = now;
 	session_expire_awaited(session, now - AWAIT_S * CLOCK_NS_PER_S);
-	if (perf_timers_refresh(session->timers, now) > 0) {
-		mapping_events_refresh(session->mappings);
-		session->rescan = true;
-	}
+	refresh_cpus(session, now);
 	if (session->rescan) {
 		session->rescan = false;
 		target_table_scan(session->targets, &ignored);

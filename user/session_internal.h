@@ -44,6 +44,8 @@ struct session {
 	int child_status;
 	bool child_ended;
 	bool rescan;
+	bool listens_anew; /* the mapping events of a CPU could not be opened: again in a second */
+	bool has_warned_of_cpus;
 	bool undecided; /* processes are looked at again soon */
 	enum session_stop stop;
 	u64 begun_ns;	/* panopy was started */

@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -121,3 +122,29 @@ def test_cpu_hotplug(t):
         clock, weight = result()
         t.claim(clock > 0.5 and abs(weight - clock) <= 0.1 * clock,
                 f"{what}: {weight:.3f} s sampled on CPU {cpu}, {clock:.3f} s by the clock", recording.explain())
+
+
+def test_cpu_that_cannot_be_opened(t):
+    """a CPU comes online while no descriptor is to be had: that is said, and it is sampled when there is one"""
+    switch = hotplug_switch()
+    if not switch:
+        t.skip("no CPU of this machine can be taken offline")
+    cpu = int(switch.split("/")[-2][3:])
+    t.at_end(lambda: write(switch, "1"))
+    recording = t.panopy_record("-r", "1khz")
+    time.sleep(1.5)
+    write(switch, "0")
+    time.sleep(1.5)
+    limits = resource.prlimit(recording.process.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(recording.process.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+    write(switch, "1")
+    time.sleep(2.5)
+    resource.prlimit(recording.process.pid, resource.RLIMIT_NOFILE, limits)
+    time.sleep(2.5)
+    result = pinned_weight(t, t.pythons[-1], cpu, recording, 3)
+    recording.interrupt().finish()
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    t.claim(recording.errors.count("cannot be sampled yet") == 1, "it is said once", recording.explain())
+    clock, weight = result()
+    t.claim(clock > 0.5 and abs(weight - clock) <= 0.1 * clock,
+            f"afterwards: {weight:.3f} s sampled on CPU {cpu}, {clock:.3f} s by the clock", recording.explain())

@@ -125,9 +125,12 @@ int mapping_events_refresh(struct mapping_events *events)
 {
 	int err = 0;
 
-	for (size_t cpu = 0; cpu < events->cpu_cnt && !err; cpu++) {
+	for (size_t cpu = 0; cpu < events->cpu_cnt; cpu++) {
+		int this_err;
+
 		sideband_close(events, &events->cpus[cpu]);
-		err = sideband_open(events, cpu);
+		this_err = sideband_open(events, cpu);
+		err = err ?: this_err;
 	}
 	return err;
 }

@@ -15,7 +15,7 @@ struct mapping_events;
 int mapping_events_open(struct mapping_events **ret_events);
 void mapping_events_close(struct mapping_events *events);
 
-/* Listens on CPUs that came online since. */
+/* Listens on CPUs that came online since. 0, or -errno: on some CPU nothing is heard until the next call. */
 int mapping_events_refresh(struct mapping_events *events);
 
 /* One descriptor that becomes readable when records wait. */

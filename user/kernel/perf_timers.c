@@ -75,29 +75,37 @@ static int online_read(char ret_text[ONLINE_TEXT_SZ])
 	return sz < 0 ? (int)sz : 0;
 }
 
-/* Opens and starts what is missing, closes what is gone. */
+/* Opens and starts the timer of a CPU that has none, closes that of one that is gone. */
+static int timer_match(struct perf_timers *timers, size_t cpu, bool is_online)
+{
+	int err;
+
+	if (!is_online)
+		timer_close(timers, cpu);
+	if (!is_online || timers->fds[cpu] >= 0)
+		return 0;
+	tick_forget(timers, cpu);
+	err = timer_open(timers, cpu);
+	if (err)
+		return err == -ENODEV ? 0 : err; /* went offline just now */
+	if (timers->started && ioctl(timers->fds[cpu], PERF_EVENT_IOC_ENABLE, 0)) {
+		err = -errno;
+		timer_close(timers, cpu);
+	}
+	return err;
+}
+
+/* The first error, after every CPU was tried. */
 static int timers_match(struct perf_timers *timers, const char *online)
 {
-	for (size_t cpu = 0; cpu < timers->cpu_cnt; cpu++) {
-		bool is_online = cpu_list_has(online, cpu);
-		int err;
+	int err = 0;
 
-		if (!is_online) {
-			timer_close(timers, cpu);
-			continue;
-		}
-		if (timers->fds[cpu] >= 0)
-			continue;
-		tick_forget(timers, cpu);
-		err = timer_open(timers, cpu);
-		if (err == -ENODEV)
-			continue; /* went offline just now */
-		if (err)
-			return err;
-		if (timers->started && ioctl(timers->fds[cpu], PERF_EVENT_IOC_ENABLE, 0))
-			return -errno;
+	for (size_t cpu = 0; cpu < timers->cpu_cnt; cpu++) {
+		int this_err = timer_match(timers, cpu, cpu_list_has(online, cpu));
+
+		err = err ?: this_err;
 	}
-	return 0;
+	return err;
 }
 
 int perf_timers_open(struct perf_timers **ret_timers, const struct perf_timers_config *config)
@@ -196,8 +204,11 @@ int perf_timers_refresh(struct perf_timers *timers, u64 now_ns)
 		return err;
 	if (!strcmp(online, timers->online))
 		return timers_revive(timers, now_ns) > 0;
+	err = timers_match(timers, online);
+	if (err)
+		return err; /* and tried again at the next call */
 	memcpy(timers->online, online, sizeof(online));
-	return timers_match(timers, online) ?: 1;
+	return 1;
 }
 
 size_t perf_timers_cpu_count(const struct perf_timers *timers)
