@@ -36,7 +36,6 @@
 enum {
 	FRAME_OWNED_BY_THREAD = 0,
 	FRAME_OWNED_BY_GENERATOR = 1,
-	EXECUTABLE_TAG_BITS = 3,
 };
 
 /* An entry frame: checks where it lies, notes what it links, is not shown. 0 to go on. */
@@ -122,7 +121,7 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 {
 	struct walk *w = &s->walk;
 	const struct py_layout *layout = &w->layout;
-	u64 code = *(const u64 *)(p + (layout->frame_executable & FRAME_MASK));
+	u64 code = *(const u64 *)(p + (layout->frame_executable & FRAME_MASK)) & w->code_mask;
 	u64 previous = *(const u64 *)(p + (layout->frame_previous & FRAME_MASK));
 	u64 instr = *(const u64 *)(p + (layout->frame_instr & FRAME_MASK));
 	u8 owner = *(p + (layout->frame_owner & FRAME_MASK));
@@ -137,8 +136,6 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 		walk_stop(w, SAMPLE_REASON_BUDGET);
 		return WALK_OVER;
 	}
-	if (layout->traits & PY_TRAIT_TAGGED_EXECUTABLE)
-		code &= ~(u64)EXECUTABLE_TAG_BITS;
 	if (owner == FRAME_OWNED_BY_THREAD) {
 		if (!in_chunk) {
 			w->need_chunk = 1;
@@ -227,27 +224,26 @@ static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 
 	const u8 *previouses = s->window + (layout->frame_previous & FRAME_MASK);
 	const u8 *instrs = s->window + (layout->frame_instr & FRAME_MASK);
 	const u8 *owners = s->window + (layout->frame_owner & FRAME_MASK);
-	u64 tag_bits = layout->traits & PY_TRAIT_TAGGED_EXECUTABLE ? EXECUTABLE_TAG_BITS : 0;
 	int seeks_entry = (layout->traits & PY_TRAIT_IS_ENTRY) && !w->entry_seen;
-	u64 frame = w->frame, last = w->last_ordinary, last_code = 0, head_sz = layout->code_code_adaptive;
+	u64 frame = w->frame, last = w->last_ordinary, last_code = 0;
 	u64 identity = w->identity, term = 0;
-	u32 cnt = w->frame_cnt, frame_limit = w->frame_limit, fingerprint = 0;
+	u32 cnt = w->frame_cnt, fingerprint = 0;
 
 	for (u32 i = loop_zero(s); loop_goes_on(i, WALK_STEP_FRAMES); i++) {
 		u64 off = frame - base;
 		u64 code, previous, bytecode;
 		s32 instr_off;
 
-		if (off >= limit || cnt >= frame_limit)
+		if (off >= limit || cnt >= w->frame_limit)
 			break;
 		opaque(off);
 		off &= 2 * WALK_WINDOW_SZ - 1;
-		code = *(const u64 *)(codes + off) & ~tag_bits;
+		code = *(const u64 *)(codes + off) & w->code_mask;
 		previous = *(const u64 *)(previouses + off);
 		if (*(owners + off) != FRAME_OWNED_BY_THREAD || !code || !previous || frame >= last ||
 		    (frame & 7))
 			break;
-		bytecode = code + head_sz;
+		bytecode = code + layout->code_code_adaptive;
 		if (has_copies) {
 			u32 index = *(const u32 *)(s->window + (layout->frame_tlbc_index & FRAME_MASK) + off);
 			const struct bytecode_slot *slot = bytecode_slot_of(s, code);

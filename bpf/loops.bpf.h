@@ -75,6 +75,7 @@
 	{                                                                                                    \
 		struct walk_scratch *s = scratch_get(id);                                                    \
                                                                                                              \
+		opaque(first); /* where STEP does not look at it, clang 21 passes nothing */                 \
 		if (!s)                                                                                      \
 			return 1;                                                                            \
 		for (u32 i = 0; i < LOOP_STRIDE; i++) {                                                      \

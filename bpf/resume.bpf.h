@@ -155,8 +155,7 @@ __noinline int resume_walk(u32 id, u32 slot_idx, u32 chunks, u32 sending)
 	struct resume_slot *slot = bpf_map_lookup_elem(&resume_slots, &slot_idx);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct process_config *config;
-	struct thread_slot *thread_slot;
-	u32 tgid, tid, thread_idx;
+	u32 tgid, tid;
 	const void *regs;
 	int reason;
 
@@ -164,10 +163,8 @@ __noinline int resume_walk(u32 id, u32 slot_idx, u32 chunks, u32 sending)
 		return 0;
 	tgid = slot->pid_tgid >> 32;
 	tid = slot->pid_tgid;
-	thread_idx = thread_slot_idx(tid);
 	config = bpf_map_lookup_elem(&processes, &tgid);
-	thread_slot = bpf_map_lookup_elem(&thread_slots, &thread_idx);
-	if (!config || !thread_slot)
+	if (!config)
 		return 0;
 	regs = (const void *)bpf_task_pt_regs(task);
 	s->walk.scratch_id = id;
@@ -181,7 +178,7 @@ __noinline int resume_walk(u32 id, u32 slot_idx, u32 chunks, u32 sending)
 	s->walk.user_sp = slot->sp;
 	resume_record_begin(scratch_sample(s), slot);
 	bpf_get_current_comm(scratch_sample(s)->comm, LIMIT_COMM_SZ);
-	reason = stack_walk(s, thread_slot, tid);
+	reason = stack_walk(s, tid);
 	if (walk_is_suspended(&s->walk) && slot->was_user) {
 		bpf_probe_read_kernel(s->walk.registers, REGS_CNT * sizeof(u64), regs);
 		walk_behind_suspended(s);

@@ -58,16 +58,12 @@ static __always_inline void sample_take(struct walk_scratch *s, struct bpf_perf_
 					struct task_struct *task, u32 tid)
 {
 	struct walk *w = &s->walk;
-	u32 slot_idx = thread_slot_idx(tid);
-	struct thread_slot *slot = bpf_map_lookup_elem(&thread_slots, &slot_idx);
 	int reason;
 
-	if (!slot)
-		return;
 	w->id_is_native = !THREAD_POINTER_IS_PTHREAD_SELF;
 	w->task_id = w->id_is_native ? task_ns_tid(task) : task_thread_pointer(task);
 	w->user_sp = task_user_sp(task, ctx);
-	reason = stack_walk(s, slot, tid);
+	reason = stack_walk(s, tid);
 	if (w->searched)
 		stat_add(BPF_STAT_THREAD_SCANS, 1);
 	if (walk_is_suspended(w) && regs_are_user(ctx)) {

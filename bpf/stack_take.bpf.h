@@ -10,6 +10,8 @@
 #include "thread_state.bpf.h"
 #include "walk_compare.bpf.h"
 
+enum { EXECUTABLE_TAG_BITS = 3 };
+
 /* Makes the scratch ready; what the caller knows of the thread it fills in behind this. */
 static __always_inline void stack_begin(struct walk *w, const struct py_layout *layout, u64 epoch,
 					u64 runtime_addr)
@@ -18,6 +20,7 @@ static __always_inline void stack_begin(struct walk *w, const struct py_layout *
 	w->layout = *layout;
 	w->epoch = epoch;
 	w->runtime_addr = runtime_addr;
+	w->code_mask = layout->traits & PY_TRAIT_TAGGED_EXECUTABLE ? ~(u64)EXECUTABLE_TAG_BITS : ~0ULL;
 	w->sequence++;
 	w->search_limit = THREAD_SEARCH_STEPS;
 	w->tstate = 0;
@@ -33,10 +36,10 @@ static __always_inline void stack_begin(struct walk *w, const struct py_layout *
 }
 
 /* Finds the thread's state and walks its frames. Returns what stack_finish() wants to know. */
-static __always_inline int stack_walk(struct walk_scratch *s, struct thread_slot *slot, u32 tid)
+static __always_inline int stack_walk(struct walk_scratch *s, u32 tid)
 {
 	struct walk *w = &s->walk;
-	int reason = thread_state_find(s, slot, tid);
+	int reason = thread_state_find(w->scratch_id, tid);
 
 	if (reason && reason != SAMPLE_REASON_AMBIGUOUS_STATE) {
 		w->tstate = 0;

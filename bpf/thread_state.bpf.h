@@ -16,6 +16,7 @@
 
 #include "fingerprint.h"
 #include "loops.bpf.h"
+#include "maps.bpf.h"
 #include "scratch.bpf.h"
 #include "thread_slot.h"
 #include "user_mem.bpf.h"
@@ -185,12 +186,19 @@ static __always_inline int thread_still_unknown(struct walk_scratch *s, const st
 	return !tstate_is_mine(s);
 }
 
-/* Fills walk.tstate and the scratch's copy of the state. 0 or enum sample_reason. */
-static __always_inline int thread_state_find(struct walk_scratch *s, struct thread_slot *slot, u32 tid)
+/* Fills walk.tstate and the scratch's copy of the state. 0 or enum sample_reason. A function of its own, for the
+ * stacks of all that call each other may hold 512 bytes. */
+__noinline int thread_state_find(u32 id, u32 tid)
 {
-	u64 owner = thread_slot_owner(s->walk.epoch, tid);
+	struct walk_scratch *s = scratch_get(id);
+	u32 slot_idx = thread_slot_idx(tid);
+	struct thread_slot *slot = bpf_map_lookup_elem(&thread_slots, &slot_idx);
+	u64 owner;
 	int reason;
 
+	if (!s || !slot)
+		return SAMPLE_REASON_STATE_FAULT;
+	owner = thread_slot_owner(s->walk.epoch, tid);
 	if (slot->owner == owner) {
 		s->walk.tstate = slot->tstate;
 		if (s->walk.tstate && !tstate_read(s, s->walk.tstate) && tstate_is_mine(s) &&

@@ -16,14 +16,13 @@ static __always_inline int frame_equals(const struct walk_scratch *s, const stru
 	u64 code = *(const u64 *)(s->window + (layout->frame_executable & FRAME_MASK));
 	u64 instr = *(const u64 *)(s->window + (layout->frame_instr & FRAME_MASK));
 
-	if (layout->traits & PY_TRAIT_TAGGED_EXECUTABLE)
-		code &= ~(u64)EXECUTABLE_TAG_BITS;
-	if (frame->code != code)
+	if (frame->code != (code & s->walk.code_mask))
 		return 0;
 	if (layout->traits & PY_TRAIT_FRAME_OBJECT)
 		return frame->instr_off == object_instr_off(layout, instr);
 	/* There the offset is one in a copy of the bytecode. */
-	return layout->code_tlbc || frame->instr_off == (s32)(instr - code - layout->code_code_adaptive);
+	return layout->code_tlbc ||
+	       frame->instr_off == (s32)(instr - frame->code - layout->code_code_adaptive);
 }
 
 /* One frame of the second walk; 1 when it is over. */

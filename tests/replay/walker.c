@@ -22,6 +22,7 @@ static struct {
 	u32 cpu;
 	u64 stats[BPF_STAT_COUNT];
 	struct sent_bucket sent_codes[SENT_BUCKETS];
+	struct thread_slot thread_slot; /* of the one thread */
 	walker_read_fn read;
 	void *ctx;
 	size_t read_cnt;
@@ -46,6 +47,8 @@ void *bpf_map_lookup_elem(const void *map, const void *key)
 		return idx < WALKER_CPUS ? &g_kernel.scratches[idx] : NULL;
 	if (map == &stats)
 		return idx < BPF_STAT_COUNT ? &g_kernel.stats[idx] : NULL;
+	if (map == &thread_slots)
+		return &g_kernel.thread_slot;
 	if (map == &sent_codes)
 		return idx < SENT_BUCKETS ? &g_kernel.sent_codes[idx] : NULL;
 	if (map == &sample_rings)
@@ -94,13 +97,13 @@ static void begin(struct walk_scratch *s, const struct walker_input *input)
 static void take(struct walk_scratch *s, const struct walker_input *input)
 {
 	struct walk *w = &s->walk;
-	struct thread_slot slot = {0};
 	int reason;
 
+	g_kernel.thread_slot = (struct thread_slot){0};
 	if (input->tstate_hint)
-		slot = (struct thread_slot){.owner = thread_slot_owner(input->epoch, 1),
-					    .tstate = input->tstate_hint};
-	reason = stack_walk(s, &slot, 1);
+		g_kernel.thread_slot = (struct thread_slot){.owner = thread_slot_owner(input->epoch, 1),
+							    .tstate = input->tstate_hint};
+	reason = stack_walk(s, 1);
 	if (walk_is_suspended(w) && input->registers) {
 		memcpy(w->registers, input->registers, sizeof(w->registers));
 		walk_behind_suspended(s);

@@ -37,7 +37,7 @@ enum {
 	IMAGE_MAX_SEGMENTS = 65536,
 };
 
-static const char image_magic[8] = "PANOPYMI";
+static const char image_magic[8] = {'P', 'A', 'N', 'O', 'P', 'Y', 'M', 'I'};
 
 struct segment {
 	u64 addr;

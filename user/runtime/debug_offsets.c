@@ -117,7 +117,7 @@ static const struct value_rule {
 	[DEBUG_OFFSET_UNICODE_COMPACT_SZ] = OFFSET_OF(IN_UNICODE, 0, unicode_compact_sz),
 };
 
-static const char cookie[8] = "xdebugpy"; /* no terminator in the target either */
+static const char cookie[8] = {'x', 'd', 'e', 'b', 'u', 'g', 'p', 'y'};
 
 static const struct debug_offsets_format *find_format(u32 version)
 {
