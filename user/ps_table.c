@@ -70,8 +70,9 @@ static void format_build(char *buf, size_t sz, const struct ps_row *row)
 	if (row->unreadable || !row->runtime.version)
 		snprintf(buf, sz, "-");
 	else
-		snprintf(buf, sz, "%s %s%s", row->runtime.free_threaded ? "free-threaded" : "GIL",
-			 row->runtime.shared ? "shared" : "static", row->runtime.debug ? " debug" : "");
+		snprintf(buf, sz, "%s %s%s%s", row->runtime.free_threaded ? "free-threaded" : "GIL",
+			 row->runtime.shared ? "shared" : "static", row->runtime.debug ? " debug" : "",
+			 row->runtime.musl ? " musl" : "");
 }
 
 static void keep_end(char *buf, size_t sz, size_t max_columns)
@@ -290,6 +291,7 @@ static void add_runtime(struct json_object *object, const struct ps_row *row)
 			       known ? json_object_new_boolean(runtime->free_threaded) : NULL);
 	json_object_object_add(object, "debug", known ? json_object_new_boolean(runtime->debug) : NULL);
 	json_object_object_add(object, "shared", known ? json_object_new_boolean(runtime->shared) : NULL);
+	json_object_object_add(object, "musl", known ? json_object_new_boolean(runtime->musl) : NULL);
 	add_text(object, "interpreter", runtime ? runtime->path : row->process->exe);
 }
 

@@ -51,6 +51,7 @@ static void make_rows(struct ps_row rows[3])
 				    .free_threaded = true,
 				    .shared = true,
 				    .debug = true,
+				    .musl = true,
 				    .path = "/opt/a/rather/long/folder/name/lib/libpython3.14td.so.1.0"};
 	rows[2] = (struct ps_row){.process = &HIDDEN, .unreadable = true, .user = "games"};
 }
@@ -81,7 +82,7 @@ static void test_ps_piped(void **state)
 	assert_non_null(strstr(text, "  PID  NSPID  USER   VERSION  BUILD"));
 	assert_null(strstr(text, "CONTAINER"));
 	assert_non_null(strstr(text, " 1234         alice  3.13.1   GIL static"));
-	assert_non_null(strstr(text, "77777     12  root   3.14.0   free-threaded shared debug"));
+	assert_non_null(strstr(text, "77777     12  root   3.14.0   free-threaded shared debug musl"));
 	assert_non_null(strstr(text, "/opt/a/rather/long/folder/name/lib/libpython3.14td.so.1.0  gunicorn "
 				     "main:app --workers 4\n"));
 	assert_non_null(strstr(text, "no: unreadable"));
@@ -158,11 +159,13 @@ static void test_ps_json(void **state)
 	assert_int_equal(json_object_get_int(member(row, "pid")), 1234);
 	assert_string_equal(json_object_get_string(member(row, "version")), "3.13.1");
 	assert_true(json_object_get_boolean(member(row, "profilable")));
+	assert_false(json_object_get_boolean(member(row, "musl")));
 	assert_null(member(row, "refusal"));
 	row = json_object_array_get_idx(list, 1);
 	assert_int_equal(json_object_get_int(member(row, "namespace_pid")), 12);
 	assert_string_equal(json_object_get_string(member(row, "comm")), "gun\\x1bi");
 	assert_true(json_object_get_boolean(member(row, "free_threaded")));
+	assert_true(json_object_get_boolean(member(row, "musl")));
 	assert_string_equal(json_object_get_string(member(row, "refusal")),
 			    py_refusal_name(PY_REFUSAL_LAYOUT_UNKNOWN));
 	row = json_object_array_get_idx(list, 2);

@@ -138,6 +138,9 @@ static void test_installed_pythons(void **state)
 	for_each_path("/usr/bin/python[23].[0-9]", expect_python, &cnt);
 	for_each_path("/usr/bin/python3.[0-9][0-9]", expect_python, &cnt);
 	for_each_path("~/.pyenv/versions/*/bin/python", expect_python, &cnt);
+	/* The builds against musl are called so, others have a letter at the end. */
+	for_each_path("~/.cache/panopy/pythons/*/bin/python3.[0-9]", expect_python, &cnt);
+	for_each_path("~/.cache/panopy/pythons/*/bin/python3.[0-9][0-9]", expect_python, &cnt);
 	if (cnt == 0) {
 		print_message("skipped: no Python is installed\n");
 		skip();
@@ -309,6 +312,61 @@ static void test_made_up_interpreters(void **state)
 	assert_int_equal(refusal_of(&elf, "engine.so", &version), PY_REFUSAL_FILE_INVALID);
 }
 
+/* A name of musl's dynamic linker changes nothing of what else tells: x86-64 has one layout for both. */
+static void expect_musl_alike(struct elf_fixture *elf)
+{
+	static const char linker[] = "/lib/ld-musl-x86_64.so.1";
+	size_t off = sizeof(elf->runtime) - sizeof(linker);
+	struct py_runtime plain, mapped, asked;
+	enum py_refusal refusal;
+
+	assert_int_equal(detect_fixture(elf, sizeof(*elf), "engine.so", &plain), 0);
+	assert_false(plain.musl);
+	assert_int_equal(detect_fixture(elf, sizeof(*elf), linker + strlen("/lib/"), &mapped), 0);
+	memcpy(elf->runtime + off, linker, sizeof(linker));
+	elf->programs[1] = (Elf64_Phdr){.p_type = PT_INTERP,
+					.p_offset = offsetof(struct elf_fixture, runtime) + off,
+					.p_filesz = sizeof(linker)};
+	assert_int_equal(detect_fixture(elf, sizeof(*elf), "engine.so", &asked), 0);
+	refusal = plain.refusal;
+#ifndef __x86_64__
+	if (refusal == PY_REFUSAL_NONE)
+		refusal = PY_REFUSAL_MUSL;
+#endif
+	assert_true(mapped.musl && asked.musl);
+	assert_int_equal(mapped.refusal, refusal);
+	assert_int_equal(asked.refusal, refusal);
+	assert_int_equal(mapped.version, plain.version);
+	assert_int_equal(asked.version, plain.version);
+	if (refusal == PY_REFUSAL_NONE) {
+		assert_int_equal(mapped.runtime_addr, plain.runtime_addr);
+		assert_int_equal(asked.runtime_addr, plain.runtime_addr);
+		assert_memory_equal(&mapped.layout, &plain.layout, sizeof(plain.layout));
+		assert_memory_equal(&asked.layout, &plain.layout, sizeof(plain.layout));
+	}
+}
+
+static void test_musl_needs_the_same_evidence(void **state)
+{
+	const struct debug_offsets_format *format;
+	const struct layout_row *row;
+	struct elf_fixture elf;
+
+	elf_fixture_init(&elf, 0x030b02f0);
+	expect_musl_alike(&elf);
+	elf_fixture_init(&elf, 0x04000000);
+	expect_musl_alike(&elf);
+	for (size_t i = 0; fixture_at(i, &format, &row); i++) {
+		elf_fixture_init(&elf, 0);
+		fixture_table(format, row, elf.runtime);
+		expect_musl_alike(&elf);
+		elf_fixture_init(&elf, 0);
+		fixture_table(format, row, elf.runtime);
+		put_u64(elf.runtime, format->positions[DEBUG_OFFSET_FRAME_INSTR], UINT64_MAX);
+		expect_musl_alike(&elf);
+	}
+}
+
 static void test_what_is_refused_by_other_names(void **state)
 {
 	struct py_runtime runtime;
@@ -319,8 +377,6 @@ static void test_what_is_refused_by_other_names(void **state)
 	memcpy(elf.strings + 23, "pypy_execute_source", 20);
 	assert_int_equal(refusal_of(&elf, "libpypy3.10-c.so", &version), PY_REFUSAL_NOT_CPYTHON);
 	elf_fixture_init(&elf, 0x030b02f0);
-	assert_int_equal(refusal_of(&elf, "ld-musl-x86_64.so.1", &version), PY_REFUSAL_MUSL);
-	assert_int_equal(version, 0x030b02f0);
 	elf.header.e_ident[EI_CLASS] = ELFCLASS32;
 	assert_int_equal(refusal_of(&elf, "libpython3.11.so.1.0", &version), PY_REFUSAL_ARCHITECTURE);
 	assert_int_equal(detect_fixture(&elf, sizeof(elf), "libother.so", &runtime), -ENOENT);
@@ -404,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_symlink_as_in_a_venv),
 		cmocka_unit_test(test_embedded_and_loaded_late),
 		cmocka_unit_test(test_made_up_interpreters),
+		cmocka_unit_test(test_musl_needs_the_same_evidence),
 		cmocka_unit_test(test_what_is_refused_by_other_names),
 		cmocka_unit_test(test_one_mapping),
 	};

@@ -19,9 +19,9 @@ enum {
  * identifiers of py_refusal_name() stand in its JSON and in the summary. */
 enum py_refusal {
 	PY_REFUSAL_NONE = 0,
-	PY_REFUSAL_VERSION_TOO_OLD, /* before 3.6 */
-	PY_REFUSAL_VERSION_UNKNOWN, /* newer than any known, or the version word makes no sense */
-	PY_REFUSAL_MUSL,
+	PY_REFUSAL_VERSION_TOO_OLD,   /* before 3.6 */
+	PY_REFUSAL_VERSION_UNKNOWN,   /* newer than any known, or the version word makes no sense */
+	PY_REFUSAL_MUSL,	      /* linked to it, on another machine than x86-64 */
 	PY_REFUSAL_NOT_CPYTHON,	      /* PyPy, GraalPy, ... */
 	PY_REFUSAL_ARCHITECTURE,      /* not this machine's, or not 64 bits */
 	PY_REFUSAL_NO_RUNTIME_SYMBOL, /* libpython without _PyRuntime and .PyRuntime */
@@ -47,6 +47,7 @@ struct py_runtime {
 	bool free_threaded;
 	bool debug;
 	bool shared; /* in libpython, not in the executable */
+	bool musl; /* as far as a dynamic linker's name tells, which is no evidence: shown, and refused at most */
 	bool prerelease;
 	/* Of _PyRuntime in the process (process_config.h); valid when not refused. */
 	remote_addr_t runtime_addr;

@@ -29,6 +29,16 @@ enum {
 	MAX_CANDIDATES = 1024,
 };
 
+/* On x86-64 nothing differs between glibc and musl: pthread_self() is the thread pointer with both, and musl's
+ * pthread types, which lie in _PyRuntime and in the interpreter state, have glibc's sizes
+ * (scripts/generate-layouts --check compares all of a layout). On aarch64 musl's mutexes are 40 bytes, not 48:
+ * 3.11's _PyRuntime.gilstate and 3.13's counter lie elsewhere, and a struct's size may be another release's. */
+#ifdef __x86_64__
+#define IS_MUSL_KNOWN true
+#else
+#define IS_MUSL_KNOWN false
+#endif
+
 struct cached_file {
 	struct target_file_id id;
 	struct interpreter_file info;
@@ -270,6 +280,7 @@ static void fill_runtime(struct py_runtime *runtime, const struct candidate *can
 		.version = info->version,
 		.free_threaded = info->free_threaded,
 		.debug = info->debug,
+		.musl = is_musl,
 		.shared = candidate->rank != 0,
 		.prerelease = is_prerelease(info->version),
 	};
@@ -281,7 +292,7 @@ static void fill_runtime(struct py_runtime *runtime, const struct candidate *can
 	} else if (runtime->refusal == PY_REFUSAL_NONE) {
 		runtime->refusal = PY_REFUSAL_FILE_INVALID;
 	}
-	if (is_musl && runtime->refusal == PY_REFUSAL_NONE)
+	if (is_musl && !IS_MUSL_KNOWN && runtime->refusal == PY_REFUSAL_NONE)
 		runtime->refusal = PY_REFUSAL_MUSL;
 	if (runtime->refusal == PY_REFUSAL_NONE)
 		runtime->layout = info->layout;
