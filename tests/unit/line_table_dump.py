@@ -63,5 +63,7 @@ def main():
             print_code(code)
 
 
+if sys.version_info < (3, 10) and importlib.util.find_spec("_ctypes") is None:
+    sys.exit(77)  # Built without libffi, it tells no lines.
 sys.setrecursionlimit(10000)
 main()

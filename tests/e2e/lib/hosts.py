@@ -68,7 +68,7 @@ class Target:
 class Python:
     def __init__(self, version, root, command):
         self.version = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
-        self.build = version.lstrip("0123456789.")  # "", "t" free-threaded, "d" debug, "td"
+        self.build = version.lstrip("0123456789.")  # "", "t" free-threaded, "d" debug, "td", "m" musl
         self.text, self.root, self.command = version, root, command
         self._staged = STAGED.setdefault(root, {})
 
