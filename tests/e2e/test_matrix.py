@@ -121,8 +121,8 @@ def judge_shares(counts):
 
 
 def judge_ps(row, python):
-    told = (row.get("version"), row.get("free_threaded"), row.get("debug"))
-    want = (".".join(map(str, python.version)), "t" in python.build, "d" in python.build)
+    told = (row.get("version"), row.get("free_threaded"), row.get("debug"), row.get("musl"))
+    want = (".".join(map(str, python.version)), *(flag in python.build for flag in "tdm"))
     return [] if row.get("profilable") and told == want else [f"{told} in place of {want}: {row.get('reason')}"]
 
 

@@ -65,7 +65,8 @@ def test_callbacks(t):
     check(t, recording, started, legal.callbacks)
     for target in started:
         seen = {names(stack)[2:] for stack in recording.stacks(target.pid)}
-        t.claim(all(path in seen for path in legal.CALLBACKS[:3]), f"{target}: every callback was seen", seen)
+        wanted = legal.CALLBACKS[:2] if "without ctypes" in target.lines else legal.CALLBACKS[:3]
+        t.claim(all(path in seen for path in wanted), f"{target}: every one of {len(wanted)} callbacks was seen", seen)
 
 
 def test_interpreters(t):
