@@ -68,10 +68,10 @@ static __always_inline u32 code_slot_fingerprint(const struct walk_scratch *s, u
 }
 
 /* Whether the code object must be read before its frame can be taken. One that could not be is not asked for
- * again. */
+ * again right away, and after some of them none is. */
 static __always_inline int walk_wants_code(struct walk *w, u64 code, u32 fingerprint)
 {
-	if (fingerprint || code == w->unread_code)
+	if (fingerprint || code == w->unread_code || w->unread_cnt >= LIMIT_UNREAD_CODES)
 		return 0;
 	w->wanted_code = code;
 	w->visit_cnt--;

@@ -51,6 +51,9 @@ enum {
 	 * user space reads it. */
 	LIMIT_NEW_CODES = 256,
 
+	/* Code objects that may be unreadable before a sample asks for no more of them: each costs a fault. */
+	LIMIT_UNREAD_CODES = 16,
+
 	/* Thread states looked at in one sample to find an unknown thread. New threads are linked at the
 	 * head of the list (CPython add_threadstate), so they are found at once; the rest are seeded by
 	 * user space. */

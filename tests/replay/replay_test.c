@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The walker over memory of real interpreters: what it says is what the program said of itself. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -270,6 +271,56 @@ static void code_objects_are_read_once(void **state)
 	assert_true(recursions > 4);
 }
 
+/* Memory without the code objects of a stack. */
+struct codeless {
+	struct image_case *image;
+	size_t asked;
+};
+
+static int read_codeless(void *ctx, u64 addr, void *ret_buf, size_t sz)
+{
+	struct codeless *codeless = ctx;
+	struct image_case *c = codeless->image;
+
+	for (u32 i = 0; i < c->frame_cnt; i++) {
+		if (addr - c->frames[i].code < c->layout.code_sz) {
+			codeless->asked++;
+			return -EFAULT;
+		}
+	}
+	return patched_read(&c->patched, addr, ret_buf, sz);
+}
+
+/* The frames are known all the same; how often a fault is paid for is bounded. */
+static void code_objects_that_are_not_there_are_soon_left_alone(void **state)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < case_cnt; i++) {
+		struct image_case *c = &cases[i];
+		struct walker_input input = image_case_input(c);
+		struct codeless codeless = {.image = c};
+		struct walker_output walk;
+		enum sample_status status;
+
+		image_case_walk(c, &walk);
+		status = walk.status;
+		input.read = read_codeless;
+		input.ctx = &codeless;
+		walker_walk(&input, &walk);
+		assert_int_equal(walk.status, status);
+		assert_int_equal(walk.frame_cnt, c->frame_cnt);
+		assert_int_equal(walk.identity, 0);
+		for (u32 frame = 0; frame < walk.frame_cnt; frame++) {
+			assert_int_equal(walk.frames[frame].code, c->frames[frame].code);
+			assert_int_equal(walk.frames[frame].fingerprint, 0);
+		}
+		assert_true(codeless.asked <= LIMIT_UNREAD_CODES);
+		most = codeless.asked > most ? codeless.asked : most;
+	}
+	assert_int_equal(most, LIMIT_UNREAD_CODES);
+}
+
 /* Many at a time, with addresses among them where no code object is. */
 static void fingerprints_read_in_batches_are_the_same(void **state)
 {
@@ -408,6 +459,7 @@ int main(void)
 		cmocka_unit_test(code_records_are_complete),
 		cmocka_unit_test(second_sample_is_cached),
 		cmocka_unit_test(code_objects_are_read_once),
+		cmocka_unit_test(code_objects_that_are_not_there_are_soon_left_alone),
 		cmocka_unit_test(fingerprints_read_in_batches_are_the_same),
 		cmocka_unit_test(budget_is_kept_and_the_rest_found),
 		cmocka_unit_test(thread_lists_name_the_thread),
