@@ -78,14 +78,14 @@ def other_kind(python, stack):
 # The loop around visit(), and the end of the program.
 AROUND = (("<module>",), ("<module>", "running"), ("<module>", "done"))
 # What the interpreter calls when the program has ended, with nothing below it: functions of these modules, which kinds.py
-# imports, are registered for the exit or for the end of an object.
+# imports, are registered for the exit or for the end of an object. Destructors are called so, too.
 AT_EXIT = ("threading.py", "concurrent/futures/thread.py", "logging/__init__.py", "weakref.py", "_weakrefset.py",
            "multiprocessing/util.py")
 
 
 def has_known_root(stack):
     return (names(stack)[:2] == ("<module>", "visit") or names(stack) in AROUND
-            or stack.frames[0].file in AT_EXIT)
+            or stack.frames[0].file in AT_EXIT or stack.frames[0].name.split(".")[-1] == "__del__")
 
 
 def judge_kinds(python, stacks):
