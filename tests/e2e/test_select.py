@@ -36,18 +36,18 @@ def nested(t, hierarchy):
     below = {"a": ("alpha", "beta", "gamma"), "a/b": ("beta", "gamma"), "a/b/c": ("gamma",), "d": ("delta",),
              "": LABELS}
     for group, wanted in below.items():
-        made = t.record("-r", "1khz", "-d", 2, "--cgroup", hierarchy.dir(group))
+        made = t.record("-r", "1khz", "-d", 1, "--cgroup", hierarchy.dir(group))
         claim_exactly(t, made, wanted, f"{hierarchy.name} {group or 'top'}")
         pids = {process["pid"] for process in made.summary().data["processes"]}
         t.claim(len(pids) == len(wanted), "the summary lists these and no other", pids)
-    made = t.record("-r", "1khz", "-d", 2, "--cgroup", hierarchy.dir("a"), "--cgroup", hierarchy.dir("d"))
+    made = t.record("-r", "1khz", "-d", 1, "--cgroup", hierarchy.dir("a"), "--cgroup", hierarchy.dir("d"))
     claim_exactly(t, made, LABELS, f"{hierarchy.name}: all selected together")
-    made = t.record("-r", "1khz", "-d", 2, "--cgroup", hierarchy.dir("a"), "--exclude",
+    made = t.record("-r", "1khz", "-d", 1, "--cgroup", hierarchy.dir("a"), "--exclude",
                     f"cgroup={hierarchy.dir('a/b')}")
     claim_exactly(t, made, ("alpha",), f"{hierarchy.name}: one without what is below")
-    made = t.record("-r", "1khz", "-d", 2, "--exclude", f"cgroup={hierarchy.dir('a')}")
+    made = t.record("-r", "1khz", "-d", 1, "--exclude", f"cgroup={hierarchy.dir('a')}")
     claim_exactly(t, made, ("delta",), f"{hierarchy.name}: all but one")
-    made = t.record("-r", "1khz", "-d", 2, "--cgroup", os.stat(hierarchy.dir("a/b")).st_ino) \
+    made = t.record("-r", "1khz", "-d", 1, "--cgroup", os.stat(hierarchy.dir("a/b")).st_ino) \
         if hierarchy.name == "v2" and unique_id(hierarchy.dir("a/b")) else None
     if made:
         claim_exactly(t, made, ("beta", "gamma"), "by its id")
@@ -70,7 +70,7 @@ def test_v2(t):
     """version 2, nested three deep"""
     hierarchy = groups.v2(t)
     nested(t, hierarchy)
-    made = t.record("-r", "1khz", "-d", 2, "--cgroup", hierarchy.path("a/b"))
+    made = t.record("-r", "1khz", "-d", 1, "--cgroup", hierarchy.path("a/b"))
     claim_exactly(t, made, ("beta", "gamma"), "by the path from the hierarchy's root")
 
 
@@ -365,7 +365,7 @@ def test_containers_and_units(t):
                             (("--container", outer, "--exclude", f"cgroup={hierarchy.dir(where['beta'])}"),
                              ("alpha", "fake")),
                             (("--unit", unit, "--container", outer), ())):
-        made = t.panopy_record("-r", "1khz", "-d", 2, *options).finish()
+        made = t.panopy_record("-r", "1khz", "-d", 1, *options).finish()
         found = groups.counts(made, *LABELS, "fake")
         t.claim(set(found) == set(wanted) and made.status == (0 if wanted else 4),
                 f"{' '.join(options)}: {', '.join(wanted) or 'nothing, status 4'}", found, made.explain())
@@ -382,7 +382,7 @@ def test_real_containers(t):
               for pod in (f"{expected.pod['namespace']}/{expected.pod['name']}", expected.pod["uid"])]
     cases.append(([word for options, _ in cases[:len(wanted)] for word in options], wanted))
     for options, those in cases:
-        made = t.record("-r", "1khz", "-d", 2, *options)
+        made = t.record("-r", "1khz", "-d", 1, *options)
         found = {stack.pid for stack in made.stacks()}
         t.claim(found == {expected.target.pid for expected in those},
                 f"{' '.join(options)}: {', '.join(expected.label for expected in those)} and nothing else", found)
