@@ -2,7 +2,8 @@
 /* Tells code objects at one address apart, and sends the names of those that user space has not got.
  *
  * A code object on a live frame cannot be freed, so what is read here belongs to the frame. A
- * fingerprint is read at most once per sample and code object, and not at all where the interpreter's
+ * fingerprint is read once per sample and code object (again only where three want the same two slots),
+ * when the walk meets it (WALK_WANTS_CODE), and not at all where the interpreter's
  * counter (py_layout.interp_code_proof) is the one at which it was last read: 3.14+ counts code objects
  * freed, 3.13 counts those made, and either unchanged means that the address holds the same one.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* One stack, from the thread's state to fingerprints: the steps in their order. tests/replay takes them
+/* One stack, from the thread's state to its identity: the steps in their order. tests/replay takes them
  * too, over stored memory.
  */
 #ifndef PANOPY_STACK_TAKE_BPF_H
