@@ -214,8 +214,8 @@ static __always_inline int walk_next_chunk(struct walk *w)
 
 /* Steps over the ordinary frames of a window on the current chunk, which all lie between `base` and the
  * first frame. Stops in front of the first that needs a closer look (walk_frame): that is no ordinary one, or
- * whose code object must be read. Everything it keeps is in registers: this is where deep stacks spend their time. `has_copies` is constant, so that the walk of
- * other builds does nothing for copies of the bytecode. */
+ * whose code object must be read. This is where deep stacks spend their time, so what can be is in registers.
+ * `has_copies` is constant, so that the walk of other builds does nothing for copies of the bytecode. */
 static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 limit, int has_copies)
 {
 	struct walk *w = &s->walk;
