@@ -69,6 +69,54 @@ static __always_inline int mapping_is_watched(struct vm_area_struct *vma)
 	return ctx != NULL;
 }
 
+/* arch/x86/include/uapi/asm/kvm_para.h: what the hypervisor writes for the guest. */
+struct kvm_steal_time___stolen {
+	u64 steal;
+} __attribute__((preserve_access_index));
+
+struct rq___stolen {
+	int cpu;
+} __attribute__((preserve_access_index));
+
+/* Linux 2.6.24, kernel/sched/sched.h; `rq` only with CONFIG_FAIR_GROUP_SCHED. */
+struct cfs_rq___stolen {
+	struct rq___stolen *rq;
+} __attribute__((preserve_access_index));
+
+struct sched_entity___stolen {
+	struct cfs_rq___stolen *cfs_rq;
+} __attribute__((preserve_access_index));
+
+struct task_struct___stolen {
+	struct sched_entity___stolen se;
+} __attribute__((preserve_access_index));
+
+/* Where this CPU's stolen time is counted, `off` bytes from its run queue; 0 where that cannot be found. The
+ * task is the one that runs: its group's run queue is this CPU's. */
+static __always_inline u64 task_stolen_time_addr(struct task_struct *task, s64 off)
+{
+	struct task_struct___stolen *current = (void *)task;
+	struct cfs_rq___stolen *group = NULL;
+	struct rq___stolen *rq = NULL;
+
+	if (!bpf_core_field_exists(group->rq) || !bpf_core_field_exists(current->se.cfs_rq))
+		return 0;
+	bpf_core_read(&group, sizeof(group), &current->se.cfs_rq);
+	bpf_core_read(&rq, sizeof(rq), &group->rq);
+	return rq ? (u64)rq + off : 0;
+}
+
+/* Nanoseconds that the host took from the CPU so far; 0 without an address. */
+static __always_inline u64 stolen_time_read(u64 addr)
+{
+	struct kvm_steal_time___stolen *counter = (void *)addr;
+	u64 ns = 0;
+
+	if (addr && bpf_core_type_exists(struct kvm_steal_time___stolen))
+		bpf_core_read(&ns, sizeof(ns), &counter->steal);
+	return ns;
+}
+
 /* The thread's id in its innermost pid namespace, as gettid() tells it. */
 static __always_inline u32 task_ns_tid(struct task_struct *task)
 {

@@ -6,7 +6,8 @@
  * Whose they were: all the thread's, if it was there before and after and its switch counts say that it
  * never left the CPU in between; else as many as its CPU time grew by, for it may have slept through the
  * rest (the timers of an idle CPU of a virtual machine come when its host likes). What the thread ran
- * weighs in its sample. A gap with an idle CPU on either side is told apart: no thread waited for it.
+ * weighs in its sample. A gap with an idle CPU on either side is told apart: no thread waited for it. So
+ * is what the host of a virtual machine took from the CPU: no thread ran then, and none's CPU clock went.
  */
 #ifndef PANOPY_TICK_BPF_H
 #define PANOPY_TICK_BPF_H
@@ -16,6 +17,7 @@
 
 #include "config.bpf.h"
 #include "cpu_tick.h"
+#include "kernel_compat.bpf.h"
 #include "maps.bpf.h"
 
 struct {
@@ -25,12 +27,16 @@ struct {
 	__type(value, struct cpu_tick);
 } last_ticks SEC(".maps");
 
-static __always_inline void tick_of(struct cpu_tick *tick, u64 now, u32 tid)
+static __always_inline void tick_of(struct cpu_tick *tick, const struct cpu_tick *last, u64 now, u32 tid)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 
 	tick->time_ns = now;
 	tick->tid = tid;
+	tick->stolen_addr = last->stolen_addr;
+	if (!tick->stolen_addr && cfg.stolen_time_off)
+		tick->stolen_addr = task_stolen_time_addr(task, cfg.stolen_time_off);
+	tick->stolen_ns = stolen_time_read(tick->stolen_addr);
 	if (!tid)
 		return;
 	tick->switch_cnt = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
@@ -52,20 +58,40 @@ static __always_inline u64 tick_own(const struct cpu_tick *last, const struct cp
 	return ran < missed ? ran : missed;
 }
 
+/* Nanoseconds of the gap in which the host ran something else on the CPU. */
+static __always_inline u64 tick_stolen(const struct cpu_tick *last, const struct cpu_tick *tick)
+{
+	u64 gap = tick->time_ns - last->time_ns, stolen = tick->stolen_ns - last->stolen_ns;
+
+	if (!last->stolen_addr || tick->stolen_ns < last->stolen_ns)
+		return 0;
+	return stolen < gap ? stolen : gap;
+}
+
+static __always_inline u64 whole_periods(u64 ns)
+{
+	return (ns + cfg.period_ns / 2) / cfg.period_ns;
+}
+
 /* Notes a tick of the CPU; returns how many that were due before it belong to the thread's sample. */
 static __always_inline u16 tick_account(u64 now, u32 tid)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	struct cpu_tick *last = bpf_map_lookup_elem(&last_ticks, &cpu);
 	struct cpu_tick tick = {};
-	u64 periods = 0, own = 0, idle = 0;
+	u64 due, periods = 0, own = 0, idle = 0;
 
 	stat_add(BPF_STAT_TICKS, 1);
 	if (!last)
 		return 0;
-	tick_of(&tick, now, tid);
-	if (last->time_ns && now > last->time_ns)
-		periods = (now - last->time_ns + cfg.period_ns / 2) / cfg.period_ns;
+	tick_of(&tick, last, now, tid);
+	if (last->time_ns && now > last->time_ns) {
+		due = whole_periods(now - last->time_ns);
+		periods = whole_periods(now - last->time_ns - tick_stolen(last, &tick));
+		/* The tick that ends the gap came. */
+		if (due > 1)
+			stat_add(BPF_STAT_TICKS_STOLEN, due - (periods ? periods : 1));
+	}
 	if (periods > 1) {
 		own = tick_own(last, &tick, periods - 1);
 		if (tid == last->tid || !tid || !last->tid)

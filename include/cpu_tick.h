@@ -12,8 +12,10 @@ struct cpu_tick {
 	u32 move_cnt;	/* likewise, from one CPU to another */
 	u32 reserved;
 	u64 cpu_time_ns; /* its CPU time by then, as of the scheduler's last look (at most a jiffy ago) */
+	u64 stolen_ns;	 /* what the host had taken from the CPU by then */
+	u64 stolen_addr; /* kernel address of that counter, 0: not looked for yet, or not there */
 };
 
-SHARED_ASSERT_SIZE(struct cpu_tick, 32);
+SHARED_ASSERT_SIZE(struct cpu_tick, 48);
 
 #endif

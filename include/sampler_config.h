@@ -31,6 +31,8 @@ struct sampler_config {
 	/* Other than 0: every stack is walked a second time, frame by frame, and compared. For tests. */
 	u32 compare;
 	u32 reserved;
+	/* Bytes from a CPU's run queue to its kvm_steal_time, or 0: the kernel counts no stolen time. */
+	s64 stolen_time_off;
 	struct selection_config selection;
 };
 
@@ -40,6 +42,6 @@ enum sampler_task_work {
 	SAMPLER_TASK_WORK_PLAIN = 2, /* bpf_task_work_schedule_resume (Linux 7.0) */
 };
 
-SHARED_ASSERT_SIZE(struct sampler_config, 200);
+SHARED_ASSERT_SIZE(struct sampler_config, 208);
 
 #endif

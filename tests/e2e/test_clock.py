@@ -2,6 +2,8 @@
 """The samples' weights add up to the CPU clock of each process."""
 import time
 
+from lib.stall import stolen_seconds
+
 SECONDS = 20
 SHARES = (0.5, 0.4, 0.3, 0.25, 0.22)  # of a CPU; two CPUs can give all of them
 
@@ -13,6 +15,7 @@ def weight_seconds(summary, pid):
 
 def test_cpu_clock(t):
     """weights of a process differ from its CPU clock by at most 2 % of the recorded time"""
+    stolen = stolen_seconds()
     recording = t.panopy_record("-r", "1khz", "-d", SECONDS + 8)
     time.sleep(1.5)
     pythons = {python.minor: python for python in t.pythons}
@@ -28,3 +31,8 @@ def test_cpu_clock(t):
                 f"{target.python} at {share:.0%}: {weight:.3f} s sampled, {clock:.3f} s by its clock")
         counted = sum(stack.count for stack in recording.stacks(target.pid)) / 1000
         t.note(f"the collapsed file has {counted:.3f} s of them")
+    stolen = stolen_seconds() - stolen
+    ticks = recording.summary().data["lost"]["stolen"] / 1000
+    # Slices shorter than a period cost no tick.
+    t.claim(ticks <= 1.1 * stolen + 0.1 and (ticks > 0 or stolen < 1),
+            f"{ticks:.3f} s of ticks were told as stolen by the host, the kernel tells {stolen:.3f} s")

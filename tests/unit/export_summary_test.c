@@ -108,7 +108,8 @@ static void fill_summary(struct fixture *fixture)
 		.strict_percent = 0.5,
 	};
 	summary->bpf_stats[BPF_STAT_TICKS] = 990;
-	summary->bpf_stats[BPF_STAT_TICKS_NOT_DELIVERED] = 10;
+	summary->bpf_stats[BPF_STAT_TICKS_NOT_DELIVERED] = 7;
+	summary->bpf_stats[BPF_STAT_TICKS_STOLEN] = 3;
 	summary->bpf_stats[BPF_STAT_SAMPLES] = 100;
 	summary->bpf_stats[BPF_STAT_SAMPLES_DROPPED] = 3;
 	summary->bpf_stats[BPF_STAT_RUN_NS] = 500000;
@@ -199,6 +200,7 @@ static void test_numbers(void **state)
 	assert_true(summary_achieved_hz(summary) == 99);
 	summary->bpf_stats[BPF_STAT_TICKS] = 0;
 	summary->bpf_stats[BPF_STAT_TICKS_NOT_DELIVERED] = 0;
+	summary->bpf_stats[BPF_STAT_TICKS_STOLEN] = 0;
 	assert_true(summary_achieved_hz(summary) == 100);
 }
 

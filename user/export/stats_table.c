@@ -187,9 +187,9 @@ static void add_loss(struct rows *rows, const char *key, const char *text, u64 c
 
 static void add_kernel_losses(struct rows *rows, const u64 *stats)
 {
-	static const enum bpf_stat LOSSES[] = {BPF_STAT_SAMPLES_DROPPED, BPF_STAT_CODES_DROPPED,
-					       BPF_STAT_EVENTS_DROPPED, BPF_STAT_PROCESSES_FULL,
-					       BPF_STAT_TICKS_NOT_DELIVERED};
+	static const enum bpf_stat LOSSES[] = {BPF_STAT_SAMPLES_DROPPED,     BPF_STAT_CODES_DROPPED,
+					       BPF_STAT_EVENTS_DROPPED,	     BPF_STAT_PROCESSES_FULL,
+					       BPF_STAT_TICKS_NOT_DELIVERED, BPF_STAT_TICKS_STOLEN};
 	static const struct {
 		const char *key, *text;
 	} WORDS[BPF_STAT_COUNT] = {

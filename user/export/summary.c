@@ -46,7 +46,8 @@ double summary_bad_percent(const struct summary *summary)
 double summary_achieved_hz(const struct summary *summary)
 {
 	u64 came = summary->bpf_stats[BPF_STAT_TICKS];
-	u64 due = came + summary->bpf_stats[BPF_STAT_TICKS_NOT_DELIVERED];
+	u64 due = came + summary->bpf_stats[BPF_STAT_TICKS_NOT_DELIVERED] +
+		  summary->bpf_stats[BPF_STAT_TICKS_STOLEN];
 	double asked = (double)CLOCK_NS_PER_S / (double)summary->period_ns;
 
 	return due ? asked * (double)came / (double)due : asked;
@@ -135,6 +136,9 @@ static bool print_kernel_losses(FILE *out, const struct summary *summary)
 	}
 	any |= print_account(out, "ticks that were due and never came (weighed in where one thread ran on)",
 			     NULL, summary->bpf_stats[BPF_STAT_TICKS_NOT_DELIVERED], 0);
+	any |= print_account(out,
+			     "ticks that were due while the host ran something else (no thread's CPU time)",
+			     NULL, summary->bpf_stats[BPF_STAT_TICKS_STOLEN], 0);
 	return any;
 }
 

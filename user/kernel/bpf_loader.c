@@ -15,6 +15,7 @@
 #include "bpf_stats.h"
 #include "kernel/bpf_probes.h"
 #include "kernel/sampler_object.h"
+#include "kernel/stolen_time.h"
 #include "process_watch.skel.h"
 #include "shared_limits.h"
 
@@ -84,6 +85,7 @@ static struct sampler_config sampler_config_of(const struct bpf_loader *loader,
 		.period_ns = config->period_ns,
 		.compare = config->compare,
 		.kernel_frames = frames && frames < LIMIT_SAMPLE_FRAMES ? frames : LIMIT_SAMPLE_FRAMES,
+		.stolen_time_off = stolen_time_off(),
 		.kernel_stack_sz = 4 * (u32)sysconf(_SC_PAGESIZE),
 		.wakeup_bytes =
 			loader->ring_sz / 8 < WAKEUP_BYTES_MAX ? loader->ring_sz / 8 : WAKEUP_BYTES_MAX,
