@@ -280,14 +280,18 @@ static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 
 	w->frame = frame;
 }
 
+static __always_inline int is_on_chunk(const struct walk *w, u64 frame)
+{
+	return frame >= w->chunk_lo && frame < w->chunk_hi;
+}
+
 /* Whether the window holds walk.frame. */
 static __always_inline int window_has_frame(const struct walk *w)
 {
 	return w->frame - w->window_base < w->window_limit;
 }
 
-/* Reads the window that ends with walk.frame, or that frame alone where it is not on the current chunk. 0, or an
- * error. */
+/* Reads the window that ends with walk.frame, which is on the current chunk. 0, or an error. */
 static __always_inline long window_read(struct walk_scratch *s)
 {
 	struct walk *w = &s->walk;
@@ -296,31 +300,62 @@ static __always_inline long window_read(struct walk_scratch *s)
 
 	w->read_cnt++;
 	w->window_limit = 0;
-	if (frame >= w->chunk_lo && frame < w->chunk_hi) {
-		base = frame + LIMIT_FRAME_SPAN - WALK_WINDOW_SZ;
-		if (base < w->chunk_lo || base > frame)
-			base = w->chunk_lo;
-		sz = frame - base + (w->layout.frame_sz & FRAME_MASK);
-		opaque(sz);
-		if (sz <= WALK_WINDOW_SZ && !user_read(s->window, (u32)sz & (2 * WALK_WINDOW_SZ - 1), base)) {
-			w->window_base = base;
-			w->window_limit = frame - base + 1;
-			return 0;
-		}
+	base = frame + LIMIT_FRAME_SPAN - WALK_WINDOW_SZ;
+	if (base < w->chunk_lo || base > frame)
+		base = w->chunk_lo;
+	sz = frame - base + (w->layout.frame_sz & FRAME_MASK);
+	opaque(sz);
+	if (sz > WALK_WINDOW_SZ || user_read(s->window, (u32)sz & (2 * WALK_WINDOW_SZ - 1), base)) {
+		/* A page further down is not there: the frame may be. */
+		base = frame;
+		if (user_read(s->window, w->layout.frame_sz & FRAME_MASK, base))
+			return -1;
 	}
-	if (user_read(s->window, w->layout.frame_sz & FRAME_MASK, frame))
-		return -1;
-	w->window_base = frame;
-	w->window_limit = 1;
+	w->window_base = base;
+	w->window_limit = frame - base + 1;
 	return 0;
 }
 
-/* One step of the walk: a window, a lone frame or a change of chunk. enum walk_next. */
+/* Reads a frame that is not on the current chunk, behind the window, which is kept: generators and ordinary
+ * frames may take turns. 0, or an error. */
+static __always_inline long lone_frame_read(struct walk_scratch *s)
+{
+	struct walk *w = &s->walk;
+
+	w->read_cnt++;
+	return user_read(s->window + WALK_LONE_FRAME_OFF, w->layout.frame_sz & FRAME_MASK, w->frame);
+}
+
+static __always_inline int walk_fault(struct walk *w)
+{
+	w->fault_addr = w->frame;
+	walk_stop(w, SAMPLE_REASON_PAGE_FAULT);
+	return WALK_OVER;
+}
+
+/* The ordinary frames from walk.frame on that are in one window. 0, or an error. */
+static __always_inline long walk_window(struct walk_scratch *s)
+{
+	struct walk *w = &s->walk;
+	u64 base;
+
+	if (!window_has_frame(w) && window_read(s))
+		return -1;
+	base = w->window_base;
+	opaque(base);
+	if (w->layout.code_tlbc)
+		walk_ordinary(s, base, w->window_limit, 1);
+	else
+		walk_ordinary(s, base, w->window_limit, 0);
+	return 0;
+}
+
+/* One step of the walk: a change of chunk, or what a window has and the frame behind that. enum walk_next. */
 __noinline int walk_step(u32 id)
 {
 	struct walk_scratch *s = scratch_get(id);
-	u64 base, limit, off;
 	struct walk *w;
+	u64 off;
 
 	if (!s)
 		return WALK_OVER;
@@ -329,28 +364,22 @@ __noinline int walk_step(u32 id)
 		return walk_object(s);
 	if (w->need_chunk)
 		return walk_next_chunk(w);
+	if (is_on_chunk(w, w->frame) && walk_window(s))
+		return walk_fault(w);
 	if (w->frame && w->frame == w->base_frame) {
 		w->ended = 1;
 		w->frame = 0;
 		return WALK_OVER;
 	}
-	if (!window_has_frame(w) && window_read(s)) {
-		w->fault_addr = w->frame;
-		walk_stop(w, SAMPLE_REASON_PAGE_FAULT);
-		return WALK_OVER;
+	off = w->frame - w->window_base;
+	if (is_on_chunk(w, w->frame)) {
+		if (off >= w->window_limit)
+			return WALK_ON;
+	} else {
+		if (lone_frame_read(s))
+			return walk_fault(w);
+		off = WALK_LONE_FRAME_OFF;
 	}
-	base = w->window_base;
-	limit = w->window_limit;
-	opaque(base);
-	if (w->frame >= w->chunk_lo && w->frame < w->chunk_hi) {
-		if (w->layout.code_tlbc)
-			walk_ordinary(s, base, limit, 1);
-		else
-			walk_ordinary(s, base, limit, 0);
-	}
-	off = w->frame - base;
-	if (off >= limit)
-		return WALK_ON;
 	opaque(off);
 	if (++w->visit_cnt > LIMIT_WALK_VISITS) {
 		walk_stop(w, SAMPLE_REASON_BUDGET);

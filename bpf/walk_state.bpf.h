@@ -22,6 +22,8 @@ enum {
 	/* The verifier follows each of them on every path: 48 need three times the work of 16. */
 	WALK_STEP_FRAMES = 16,
 #endif
+	/* Where in the buffer a frame lies that was read by itself. */
+	WALK_LONE_FRAME_OFF = WALK_WINDOW_SZ + LIMIT_FRAME_SPAN,
 	WALK_WINDOW_BUF_SZ = 2 * WALK_WINDOW_SZ + 2 * LIMIT_FRAME_SPAN,
 	/* Rounds of the inner of two nested loops (loops.bpf.h). */
 	LOOP_STRIDE = 64,

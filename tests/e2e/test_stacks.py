@@ -6,14 +6,21 @@ from lib.source import Source, patterns, stack_matches
 DEEP = Source("deep.py")
 
 
+def deep_stack(depth, *generators):
+    if generators:
+        return patterns(DEEP, "<module>@alternating", *["take@taken", "relay@relayed"] * (depth // 2), "take@floor",
+                        "work@work")
+    return patterns(DEEP, "<module>@top", *["descend@level"] * (depth - 1), "descend@bottom", "work@work")
+
+
 def test_depth(t):
-    """recursion depth is exact"""
-    depths = (5, 25, 50, 200, 900)
-    jobs = [(python, "deep.py", 600, depth) for depth in depths for python in t.pythons]
-    started = [(job[3], target) for job, target in zip(jobs, t.start_all(jobs))]
+    """recursion depth is exact, of functions and of functions and generators in turn"""
+    kinds = ((5,), (25,), (50,), (200,), (900,), (900, "generators"))
+    jobs = [(python, "deep.py", 600, *kind) for kind in kinds for python in t.pythons]
+    started = [(job[3:], target) for job, target in zip(jobs, t.start_all(jobs))]
     recording = t.record("-r", "1khz", "-d", 14)
-    for depth, target in started:
-        want = patterns(DEEP, "<module>@top", *["descend@level"] * (depth - 1), "descend@bottom", "work@work")
+    for kind, target in started:
+        depth, want = " ".join(map(str, kind)), deep_stack(*kind)
         stacks = recording.stacks(target.pid)
         right = sum(s.count for s in stacks if stack_matches(s, want))
         wrong = [f"{len(s.frames)} frames: {s.raw[:150]}...{s.raw[-150:]}" for s in stacks

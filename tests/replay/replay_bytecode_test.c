@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames of free-threaded 3.14+ that run a thread's copy of the bytecode: in made-up memory of one thread with
- * three frames, of two code objects. What tells stacks of the two apart, too.
+ * three frames, of two code objects. What tells stacks of the two apart, and how often memory is read, too.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,6 +37,7 @@ enum {
 	FRAMES = 3,
 	FRAME_SZ = 128,
 	THREAD_ID = 77,
+	HEAP = 62 << 10,
 };
 
 struct memory {
@@ -349,6 +350,29 @@ static void stacks_of_swapped_code_objects_have_identities_of_their_own(void **s
 	for_each_layout(check_swap);
 }
 
+/* The middle frame is a generator's, in the heap: it is read by itself, and the one behind it is still at hand. */
+static void check_generator(const struct py_layout *layout)
+{
+	struct walker_output ordinary, generator;
+
+	walk_in(layout, 1, &ordinary); /* what it learns of code objects is for both that count */
+	walk_in(layout, 1, &ordinary);
+	memcpy(memory.bytes + HEAP, memory.bytes + frame_off(1), FRAME_SZ);
+	memset(memory.bytes + frame_off(1), 0, FRAME_SZ);
+	memory.bytes[HEAP + layout->frame_owner] = 1;
+	put(frame_off(0) + layout->frame_previous, BASE + HEAP);
+	walk_in(layout, 1, &generator);
+	assert_int_equal(generator.status, SAMPLE_EXACT);
+	assert_int_equal(generator.frame_cnt, FRAMES);
+	assert_int_equal(generator.identity, ordinary.identity);
+	assert_int_equal(generator.read_cnt, ordinary.read_cnt + 1);
+}
+
+static void a_window_outlives_a_generator(void **state)
+{
+	for_each_layout(check_generator);
+}
+
 static int load_layouts(void **state)
 {
 	const struct debug_offsets_format *format;
@@ -377,6 +401,7 @@ int main(void)
 		cmocka_unit_test(arrays_of_copies_are_not_believed),
 		cmocka_unit_test(a_code_object_that_is_not_resident_is_a_page_fault),
 		cmocka_unit_test(a_code_object_is_looked_at_once),
+		cmocka_unit_test(a_window_outlives_a_generator),
 		cmocka_unit_test(stacks_of_swapped_code_objects_have_identities_of_their_own),
 	};
 
