@@ -125,6 +125,24 @@ static void test_docker(void **state)
 	is_in_pod("/kubepods/pod2f0e5f0c-1234-4b1c-9d1e-000000000000/" A, "", "", "k8s_app_web-6d4_shop_0");
 }
 
+/* A daemon told to keep its containers elsewhere (daemon.json's data-root, or --data-root that nobody can see). */
+static void test_docker_elsewhere(void **state)
+{
+	put("data/docker/containers/" C "/config.v2.json", "{\"ID\":\"" C "\",\"Name\":\"/moved\"}");
+	is_unknown("/docker/" C);
+	put("etc/docker/daemon.json", "{\"exec-opts\":[],\"data-root\":\"/data/docker\"}");
+	is_called("/docker/" C, "moved", "docker");
+	is_called("/batch/jobs/" C, "moved", "docker");
+	put("etc/docker/daemon.json", "{\"graph\":\"/data/docker/\"}");
+	is_called("/docker/" C, "moved", "docker");
+	put("etc/docker/daemon.json", "{\"data-root\":7}");
+	is_unknown("/docker/" C);
+	put("etc/docker/daemon.json", "{\"data-root\":\"data/docker\"}");
+	is_unknown("/docker/" C);
+	put("etc/docker/daemon.json", "{}");
+	is_unknown("/docker/" C);
+}
+
 static void test_podman(void **state)
 {
 	put("var/lib/containers/storage/overlay-containers/containers.json",
@@ -135,10 +153,34 @@ static void test_podman(void **state)
 	is_unknown("/machine.slice/libpod-a" A ".scope");
 }
 
+/* Podman 4.4 keeps what --rm made apart, and with --transient-store all that it made where a boot forgets it. */
+static void test_podman_removed_at_end(void **state)
+{
+	static const char kept[] = "var/lib/containers/storage/overlay-containers/volatile-containers.json";
+	static const char forgotten[] = "run/containers/storage/overlay-containers/volatile-containers.json";
+	static const char of_vfs[] = "var/lib/containers/storage/vfs-containers/volatile-containers.json";
+
+	is_unknown("/libpod_parent/libpod-" C);
+	put(kept,
+	    "[{\"id\":\"" C "\",\"names\":[\"n5rm\"],\"image\":\"i\",\"layer\":\"l\",\"metadata\":"
+	    "\"{\\\"image-name\\\":\\\"localhost/deb:latest\\\",\\\"name\\\":\\\"n5rm\\\"}\",\"created\":"
+	    "\"2026-11-22T07:16:26.317080977Z\",\"flags\":{\"MountLabel\":\"\",\"ProcessLabel\":\"\","
+	    "\"Volatile\":true}}]");
+	is_called("/libpod_parent/libpod-" C, "n5rm", "podman");
+	put(kept, "[]");
+	put(of_vfs, "[{\"id\":\"" C "\",\"names\":[\"of-vfs\"]}]");
+	is_called("/libpod_parent/libpod-" C, "of-vfs", "podman");
+	put(of_vfs, "[]");
+	put(forgotten, "[{\"id\":\"" C "\",\"names\":[\"ntr\"]}]");
+	is_called("/libpod_parent/libpod-" C, "ntr", "podman");
+	put(forgotten, "[]");
+}
+
 static void test_podman_of_a_user(void **state)
 {
 	const uid_t self = getuid();
-	char text[256], cgroup[512], link[512];
+	char text[256], cgroup[512], bare[512], link[512];
+	struct container_name found;
 
 	snprintf(text, sizeof(text), "root:x:99999:0::/nobody:/bin/sh\nme:x:%u:1::/users/me:/bin/sh\n", self);
 	put("etc/passwd", text);
@@ -147,6 +189,21 @@ static void test_podman_of_a_user(void **state)
 	snprintf(cgroup, sizeof(cgroup),
 		 "/user.slice/user-%u.slice/user@%u.service/user.slice/libpod-" A ".scope", self, self);
 	is_called(cgroup, "mine", "podman");
+	put("users/me/.local/share/containers/storage/overlay-containers/volatile-containers.json",
+	    "[{\"id\":\"" B "\",\"names\":[\"gone-at-end\"]}]");
+	/* The cgroupfs driver makes runc choose the group: nothing but the id. */
+	snprintf(bare, sizeof(bare), "/user.slice/user-%u.slice/user@%u.service/" A, self, self);
+	is_called(bare, "mine", "podman");
+	assert_int_equal(look_up(bare, &found), 0);
+	assert_int_equal(found.runtime, CONTAINER_RUNTIME_PODMAN);
+	assert_string_equal(found.id, A);
+	snprintf(bare, sizeof(bare), "/user.slice/user-%u.slice/user@%u.service/" B, self, self);
+	is_called(bare, "gone-at-end", "podman");
+	snprintf(bare, sizeof(bare), "/user.slice/user-%u.slice/user@%u.service/" C, self, self);
+	is_unknown(bare);
+	assert_int_equal(look_up(bare, &found), -ENOENT);
+	assert_string_equal(found.id, "");
+	is_unknown("/user.slice/user-77.slice/user@77.service/" A);
 	/* Another user's daemon does not speak of it, and nor does the host's. */
 	is_unknown("/user.slice/user-99999.slice/user@99999.service/user.slice/libpod-" A ".scope");
 	is_unknown("/user.slice/user-77.slice/user@77.service/user.slice/libpod-" A ".scope");
@@ -187,6 +244,38 @@ static void test_kubernetes(void **state)
 	put("run/containerd/io.containerd.runtime.v2.task/default/" A "/config.json",
 	    "{\"annotations\":{\"nerdctl/name\":\"nerd\",\"nerdctl/namespace\":\"default\"}}");
 	is_called("/default/" A, "nerd", "containerd");
+}
+
+/* Clients of containerd (ctr, nerdctl) choose their namespace, and ctr a name for the id. */
+static void test_containerd_namespaces(void **state)
+{
+	struct container_name found;
+
+	put("run/containerd/runc/foo/fooname/state.json",
+	    "{\"id\":\"fooname\",\"init_process_pid\":5099,\"cgroup_paths\":{"
+	    "\"\":\"/sys/fs/cgroup/unified/foo/fooname\",\"cpu\":\"/sys/fs/cgroup/cpu/foo/fooname\"},"
+	    "\"config\":{\"labels\":[\"bundle=/run/containerd/io.containerd.runtime.v2.task/foo/"
+	    "fooname\"]}}");
+	is_called("/foo/fooname", "fooname", "containerd");
+	assert_int_equal(look_up("/foo/fooname", &found), 0);
+	assert_string_equal(found.id, "fooname");
+	assert_int_equal(found.runtime, CONTAINER_RUNTIME_CONTAINERD);
+	/* The group must be its own. */
+	is_unknown("/x/foo/fooname");
+	is_unknown("/foo/fooname/below");
+	is_unknown("/bar/fooname");
+	is_unknown("/foo/../fooname");
+	put("run/containerd/runc/dev/" C "/state.json",
+	    "{\"id\":\"" C "\",\"cgroup_paths\":{\"\":\"/sys/fs/cgroup/dev/" C "\"},"
+	    "\"config\":{\"labels\":[\"bundle=/b\",\"nerdctl/name=nerd-dev\"]}}");
+	is_called("/dev/" C, "nerd-dev", "containerd");
+	put("run/containerd/runc/dev/" B "/state.json",
+	    "{\"id\":\"" B "\",\"cgroup_paths\":{\"\":\"/sys/fs/cgroup/dev/" B "\"},"
+	    "\"config\":{\"labels\":[\"bundle=/b\"]}}");
+	/* A container without a name. */
+	assert_int_equal(look_up("/dev/" B, &found), 0);
+	assert_string_equal(found.name, "");
+	assert_string_equal(found.id, B);
 }
 
 static void test_bare_runtimes(void **state)
@@ -314,9 +403,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_docker),
+		cmocka_unit_test(test_docker_elsewhere),
 		cmocka_unit_test(test_podman),
+		cmocka_unit_test(test_podman_removed_at_end),
 		cmocka_unit_test(test_podman_of_a_user),
 		cmocka_unit_test(test_kubernetes),
+		cmocka_unit_test(test_containerd_namespaces),
 		cmocka_unit_test(test_bare_runtimes),
 		cmocka_unit_test(test_names_that_are_the_id),
 		cmocka_unit_test(test_nested_is_not_looked_up),

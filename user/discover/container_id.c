@@ -193,6 +193,9 @@ static void enter_container(struct path_scan *scan, enum container_runtime runti
 
 	if (scan->container_cnt++ == 1)
 		memcpy(id->outermost, id->id, sizeof(id->outermost));
+	/* Podman's cgroupfs driver: POD/libpod-ID */
+	if (runtime == CONTAINER_RUNTIME_PODMAN && id->maybe_id[0] && part_is(scan->parent, id->maybe_id))
+		memcpy(id->pod_uid, id->maybe_id, sizeof(id->pod_uid));
 	id->runtime = runtime;
 	put_part(id->id, name);
 	id->maybe_id[0] = '\0';
@@ -341,8 +344,7 @@ static bool scan_bare(struct path_scan *scan, struct part part)
 		enter_container(scan, CONTAINER_RUNTIME_DOCKER, part);
 		return true;
 	}
-	if (!part_is(scan->parent, "libpod_parent"))
-		put_part(scan->id->maybe_id, part);
+	put_part(scan->id->maybe_id, part);
 	return false;
 }
 

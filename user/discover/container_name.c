@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where the state lies and how it looks:
  *   docker      moby daemon/container/container.go (config.v2.json), labels by cri-dockerd
- *   podman      containers/storage containers.go (containers.json)
+ *   podman      containers/storage containers.go (containers.json; volatile-containers.json: those of --rm, from
+ *               Podman 4.4 on, below /run with --transient-store)
  *   cri-o       cri-o internal/annotations, pkg/annotations (userdata/config.json)
  *   containerd  containerd core/runtime/v2/bundle.go, internal/cri/annotations; nerdctl pkg/labels
  *   runc, crun  runc libcontainer/state_linux.go (state.json), crun src/libcrun/status.c (status)
@@ -138,7 +139,7 @@ static bool take_podman(struct lookup *lookup, struct json_object *state)
 		struct json_object *names = member(container, "names");
 		const char *id = text_of(member(container, "id"));
 
-		if (!id || strcmp(id, lookup->id->id) != 0)
+		if (!id || strcmp(id, lookup->name->id) != 0)
 			continue;
 		if (!json_object_is_type(names, json_type_array) || !json_object_array_length(names))
 			return false;
@@ -190,6 +191,19 @@ static bool take_shim(struct lookup *lookup, struct json_object *state)
 	return lookup->name->name[0] || lookup->name->pod_name[0];
 }
 
+/* In a namespace of containerd's; those whose id is no name may have none. */
+static bool take_namespaced(struct lookup *lookup, struct json_object *state)
+{
+	const char *id = lookup->name->id;
+
+	if (!has_cgroup(lookup, member(state, "cgroup_paths")))
+		return false;
+	take_labels(lookup, member(member(state, "config"), "labels"));
+	if (!lookup->name->name[0] && container_short_id_len(id) == strlen(id))
+		put_text(lookup->name->name, id);
+	return true;
+}
+
 static bool take_crun(struct lookup *lookup, struct json_object *state)
 {
 	if (!lookup->id->id[0] && !has_cgroup(lookup, member(state, "cgroup-path")))
@@ -212,7 +226,13 @@ static const struct state_file {
 	 "docker"},
 	{BIT(PODMAN), "var/lib/containers/storage/overlay-containers/containers.json", NULL, take_podman,
 	 "podman"},
+	{BIT(PODMAN), "var/lib/containers/storage/overlay-containers/volatile-containers.json", NULL,
+	 take_podman, "podman"},
+	{BIT(PODMAN), "run/containers/storage/overlay-containers/volatile-containers.json", NULL, take_podman,
+	 "podman"},
 	{BIT(PODMAN), "var/lib/containers/storage/vfs-containers/containers.json", NULL, take_podman,
+	 "podman"},
+	{BIT(PODMAN), "var/lib/containers/storage/vfs-containers/volatile-containers.json", NULL, take_podman,
 	 "podman"},
 	{BIT(CRIO) | ANY_KUBERNETES, "run/containers/storage/overlay-containers/", "/userdata/config.json",
 	 take_bundle, "cri-o"},
@@ -235,8 +255,12 @@ static const struct state_file user_files[] = {
 	{BIT(DOCKER), ".local/share/docker/containers/", "/config.v2.json", take_docker, "docker"},
 	{BIT(PODMAN), ".local/share/containers/storage/overlay-containers/containers.json", NULL, take_podman,
 	 "podman"},
+	{BIT(PODMAN), ".local/share/containers/storage/overlay-containers/volatile-containers.json", NULL,
+	 take_podman, "podman"},
 	{BIT(PODMAN), ".local/share/containers/storage/vfs-containers/containers.json", NULL, take_podman,
 	 "podman"},
+	{BIT(PODMAN), ".local/share/containers/storage/vfs-containers/volatile-containers.json", NULL,
+	 take_podman, "podman"},
 };
 
 /* NULL: not there, or not to be trusted. */
@@ -276,13 +300,40 @@ static int look_into(struct lookup *lookup, const struct state_file *file)
 	return 0;
 }
 
-static int look_into_all(struct lookup *lookup, const struct state_file *files, size_t cnt)
+static int look_into_all(struct lookup *lookup, enum container_runtime runtime,
+			 const struct state_file *files, size_t cnt)
 {
 	for (size_t i = 0; i < cnt; i++) {
-		if ((files[i].runtimes & 1u << lookup->id->runtime) && look_into(lookup, &files[i]) == 0)
+		if ((files[i].runtimes & 1u << runtime) && look_into(lookup, &files[i]) == 0)
 			return 0;
 	}
 	return -ENOENT;
+}
+
+/* Where the daemon's own settings say that its containers are ("graph" before Docker 17.05). */
+static int look_where_docker_was_told(struct lookup *lookup)
+{
+	struct json_object *settings = read_state(lookup, "etc/docker/daemon.json");
+	const char *folder = text_of(member(settings, "data-root")) ?: text_of(member(settings, "graph"));
+	char before[PATH_SZ];
+	struct state_file file = {0, before, "/config.v2.json", take_docker, "docker"};
+	int err = -ENOENT;
+
+	if (folder && folder[0] == '/') {
+		snprintf(before, sizeof(before), "%s/containers/", folder + 1);
+		err = look_into(lookup, &file);
+	}
+	json_object_put(settings);
+	return err;
+}
+
+static int look_into_host(struct lookup *lookup, enum container_runtime runtime)
+{
+	int err = look_into_all(lookup, runtime, host_files, sizeof(host_files) / sizeof(host_files[0]));
+
+	if (err && (BIT(DOCKER) | ANY_KUBERNETES) & 1u << runtime)
+		err = look_where_docker_was_told(lookup);
+	return err;
 }
 
 /* From the host's own list, without asking name services: those may be far away, and slow. */
@@ -313,36 +364,68 @@ static int read_home(const char *root, uid_t uid, char ret_home[PATH_SZ])
 	return 0;
 }
 
+/* NAMESPACE/ID of any client of containerd: its shim's runc keeps it under these two names. */
+static int look_into_namespace(struct lookup *lookup)
+{
+	const char *last = strrchr(lookup->id->path, '/');
+	const char *space = last ? memrchr(lookup->id->path, '/', (size_t)(last - lookup->id->path)) : NULL;
+	char before[PATH_SZ];
+	struct state_file file = {0, before, "/state.json", take_namespaced, "containerd"};
+
+	if (!space || space[1] == '.' || last - space >= CONTAINER_ID_SZ)
+		return -ENOENT;
+	snprintf(before, sizeof(before), "run/containerd/runc/%.*s/", (int)(last - space - 1), space + 1);
+	return look_into(lookup, &file);
+}
+
 /* Where the path names no container: an id without a place, or a group that runc or crun was told to use. */
 static int look_for_candidate(struct lookup *lookup)
 {
-	static const struct state_file docker = {0, "var/lib/docker/containers/", "/config.v2.json",
-						 take_docker, "docker"};
 	const struct container_id *id = lookup->id;
 	const char *last = strrchr(id->path, '/');
 
 	if (id->maybe_id[0]) {
 		put_text(lookup->name->id, id->maybe_id);
-		if (look_into(lookup, &docker) == 0) {
-			lookup->name->runtime = CONTAINER_RUNTIME_DOCKER;
+		lookup->name->runtime = CONTAINER_RUNTIME_DOCKER;
+		if (look_into_host(lookup, CONTAINER_RUNTIME_DOCKER) == 0)
 			return 0;
-		}
 	}
 	if (last && last[1] && last[1] != '.' && strlen(last + 1) < CONTAINER_ID_SZ) {
 		put_text(lookup->name->id, last + 1);
-		if (look_into_all(lookup, host_files, sizeof(host_files) / sizeof(host_files[0])) == 0) {
-			lookup->name->runtime = CONTAINER_RUNTIME_OCI;
+		lookup->name->runtime = CONTAINER_RUNTIME_OCI;
+		if (look_into_host(lookup, CONTAINER_RUNTIME_NONE) == 0)
 			return 0;
-		}
+		lookup->name->runtime = CONTAINER_RUNTIME_CONTAINERD;
+		if (look_into_namespace(lookup) == 0)
+			return 0;
 	}
+	lookup->name->runtime = CONTAINER_RUNTIME_NONE;
 	lookup->name->id[0] = '\0';
+	return -ENOENT;
+}
+
+static int look_into_home(struct lookup *lookup)
+{
+	const struct container_id *id = lookup->id;
+	/* runc with the cgroupfs driver names the group by the id alone: Podman's, since Docker has a parent. */
+	enum container_runtime runtime = id->id[0] ? id->runtime : CONTAINER_RUNTIME_PODMAN;
+	char home[PATH_SZ];
+
+	if ((!id->id[0] && !id->maybe_id[0]) || read_home(lookup->root, id->manager_uid, home))
+		return -ENOENT;
+	lookup->home = home;
+	put_text(lookup->name->id, id->id[0] ? id->id : id->maybe_id);
+	lookup->name->runtime = runtime;
+	if (look_into_all(lookup, runtime, user_files, sizeof(user_files) / sizeof(user_files[0])) == 0)
+		return 0;
+	lookup->name->runtime = id->runtime;
+	put_text(lookup->name->id, id->id);
 	return -ENOENT;
 }
 
 int read_container_name(const char *root, const struct container_id *id, struct container_name *ret_name)
 {
 	struct lookup lookup = {.root = root, .id = id, .name = ret_name};
-	char home[PATH_SZ];
 
 	memset(ret_name, 0, sizeof(*ret_name));
 	ret_name->runtime = id->runtime;
@@ -355,13 +438,9 @@ int read_container_name(const char *root, const struct container_id *id, struct 
 	}
 	if (id->outermost[0])
 		return -ENOENT;
-	if (id->in_user_manager) {
-		if (!id->id[0] || read_home(root, id->manager_uid, home))
-			return -ENOENT;
-		lookup.home = home;
-		return look_into_all(&lookup, user_files, sizeof(user_files) / sizeof(user_files[0]));
-	}
+	if (id->in_user_manager)
+		return look_into_home(&lookup);
 	if (!id->id[0])
 		return look_for_candidate(&lookup);
-	return look_into_all(&lookup, host_files, sizeof(host_files) / sizeof(host_files[0]));
+	return look_into_host(&lookup, id->runtime);
 }
