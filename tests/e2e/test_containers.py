@@ -303,3 +303,40 @@ def test_from_inside(t):
         mine = [line for line in parts.get("host", []) if ";maple (" in line]
         t.claim(count(mine) > 100 and processes[host.pid]["container"] is None, f"{name}: the host's are the host's",
                 sorted(parts))
+
+
+def test_podman(t):
+    """Podman's: its name, a rename, and panopy in one with the documented flags"""
+    rooted = [python for python in t.pythons if python.root]
+    if not boxes.runtime("podman") or not boxes.runtime("runc") or not rooted or not boxes.mounted_hierarchies():
+        t.skip("needs podman, runc, a root of scripts/fetch-roots and mounted cgroups")
+    podman, name = boxes.Podman(t), f"panopy-alder-{os.getpid()}"
+    refusal = podman.refusal()
+    if refusal:
+        t.skip(f"podman runs no container here: {refusal}")
+    box = podman.start(rooted[-1], "alder", name)
+    # Read through the root of pid 1, which a sandbox may keep from everyone.
+    label = name if os.access("/proc/1/root", os.X_OK) else box.identity[:12]
+    expected = Expected(box, "alder", name, {"id": box.identity, "name": name, "named_by": "podman",
+                                             "runtime": "podman"})
+    same_place(t, "ps", listing(t).get(box.pid), expected)
+    out = t.folder("out-podman")
+    argv = podman.run(f"{name}-inside", "--pid=host", "--cgroupns=host", "--read-only", "--cap-drop=ALL",
+                      *(f"--cap-add={capability}" for capability in CAPABILITIES), "--security-opt=no-new-privileges",
+                      "--security-opt=apparmor=unconfined", "--security-opt=seccomp=unconfined",
+                      "-v", f"{out}:/srv", "-v", "/usr:/usr:ro", "-v", f"{os.path.dirname(t.panopy)}:/mnt:ro")
+    recorded = subprocess.run([*argv, "/mnt/" + os.path.basename(t.panopy), "record", "-r", "1khz", "-d", "2",
+                               "--per", "container", "--split", "/srv/parts"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, check=False)
+    t.require(recorded.returncode == 0, "panopy runs in one", recorded.stderr[-800:])
+    parts = read_parts(out + "/parts")
+    lines = parts.get(label, [])
+    wrong = wrong_stacks(lines, label, "alder")
+    t.claim(count(lines) > 100 and count(wrong) <= 0.005 * count(lines), f"{count(lines)} samples, of alder alone",
+            sorted(parts), wrong[:3])
+    podman.call("rename", name, name + "-renamed")
+    expected.container["name"] = name + "-renamed"
+    same_place(t, "renamed", listing(t).get(box.pid), expected)
+    stacks = t.record("-r", "1khz", "-d", 1, "--container", name + "-ren", per="container").text().splitlines()
+    t.claim(count(stacks) > 50 and not wrong_stacks(stacks, name + "-renamed", "alder"), "--container: it alone",
+            stacks[:3])

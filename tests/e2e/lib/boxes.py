@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets in containers, made with the distribution's own tools: OCI runtimes, systemd-nspawn, bubblewrap, unshare.
 Root file systems are those of the Pythons; they are shared, so containers only read them."""
+import contextlib
 import json
 import os
 import shutil
@@ -8,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from .hosts import TOP, Target, Python
+from .hosts import TARGETS, TOP, Target, Python
 
 HIERARCHIES = "/sys/fs/cgroup"
 
@@ -173,6 +174,67 @@ def start_oci(t, name, python, function, container_id, group, root=None, annotat
     with open(pid_file, encoding="ascii") as file:
         box.pid = int(file.read())
     return box
+
+
+def bare_root(t):
+    """A root file system for Podman's --rootfs, which gets its /usr as a mount: it may make files in it."""
+    root = t.folder("bare-root")
+    for name in ("usr", "proc", "sys", "dev", "etc", "run", "tmp", "var", "mnt", "srv"):
+        os.makedirs(os.path.join(root, name), exist_ok=True)
+    for name in ("bin", "sbin", "lib", "lib64"):
+        if not os.path.lexists(os.path.join(root, name)):
+            os.symlink("usr/" + name, os.path.join(root, name))
+    return root
+
+
+class Podman:
+    """Containers of Podman without systemd, in its own place, where their names are looked for."""
+
+    # Its own are higher ones than root may set where CAP_SYS_RESOURCE is missing.
+    LIMITS = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096", "--pids-limit=0")
+
+    def __init__(self, t):
+        self.t = t
+        self.command = [runtime("podman"), "--runtime", runtime("runc"), "--cgroup-manager=cgroupfs",
+                        "--events-backend=none"]
+        t.at_end(self.drop_groups)
+
+    def run(self, name, *options):
+        """The command of a container of that name; the program follows."""
+        self.t.at_end(lambda: self.remove(name))
+        return [*self.command, "run", "--rm", "--name", name, "--network=none", "--log-driver=none",
+                *self.LIMITS, *options, "--rootfs", bare_root(self.t)]
+
+    def call(self, *argv):
+        return subprocess.run([*self.command, *argv], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+    def remove(self, name):
+        subprocess.run([*self.command, "rm", "-f", "-i", "-t", "0", name], stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=False)
+
+    def refusal(self):
+        """Why it runs no container on this host, or ""."""
+        argv = [*self.run(f"panopy-probe-{os.getpid()}", "-v", "/usr:/usr:ro"), "/usr/bin/true"]
+        done = subprocess.run(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        return done.stderr.strip()[-300:] or f"status {done.returncode}" if done.returncode else ""
+
+    def start(self, python, function, name):
+        argv = self.run(name, "-v", f"{python.root}/usr:/usr:ro", "-v", f"{TARGETS}:/mnt:ro")
+        process = popen([*argv, *inside_argv(python, "600", function, folder="/mnt")])
+        box = Box(python, process, None, lambda: self.remove(box.identity))
+        box.identity = name
+        self.t.at_end(box.kill)
+        box.read_until("ready")
+        box.identity, pid = self.call("inspect", "--format", "{{.Id}} {{.State.Pid}}", name).split()
+        box.pid = int(pid)
+        return box
+
+    @staticmethod
+    def drop_groups():
+        for where in mounted_hierarchies():
+            for name in ("conmon", ""):
+                with contextlib.suppress(OSError):
+                    os.rmdir(os.path.join(where, "libpod_parent", name))
 
 
 def kill_all(*pids):
