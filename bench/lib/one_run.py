@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One tool on one workload, once: a window without it, the recording, a window without it."""
+import ctypes
 import os
 import signal
 import subprocess
@@ -11,6 +12,8 @@ POLL = 0.05
 # Beyond the recording's length, for start-up and writing; some tools start one process of their own for each of many.
 PATIENCE, PATIENCE_MANY = 4.0, 25.0
 EXAMPLES = 5
+LIBC = ctypes.CDLL(None)
+KCMP, KCMP_VM = {"x86_64": 312, "aarch64": 272}[os.uname().machine], 1  # include/uapi/linux/kcmp.h
 
 
 def window(first, last):
@@ -42,9 +45,17 @@ def cpu_of(pids):
     return total
 
 
+def share_memory(pid, other):
+    """Processes of one address space (clone with CLONE_VM)."""
+    return LIBC.syscall(KCMP, pid, other, KCMP_VM, 0, 0) == 0
+
+
 def peak_of(pids):
-    total = 0
+    total, counted = 0, []
     for pid in pids:
+        if any(share_memory(pid, other) for other in counted):
+            continue
+        counted.append(pid)
         try:
             with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
                 total += next((int(line.split()[1]) for line in file if line.startswith("VmHWM")), 0)
