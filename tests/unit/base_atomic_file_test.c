@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -257,6 +258,46 @@ static void test_stdout(void **state)
 enum { PIPE_BYTES = 1 << 20 };
 
 /* Takes all that comes and says how much it was, in units of 64 KiB. */
+static void on_interrupt(int number)
+{
+	(void)number;
+	atomic_file_abort();
+	_exit(0);
+}
+
+/* Interrupted `delay_ns` after it began to open the file. */
+static void __attribute__((noreturn)) run_interrupted(long delay_ns)
+{
+	const struct itimerspec delay = {.it_value.tv_nsec = delay_ns};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGINT};
+	struct atomic_file *file;
+	timer_t timer;
+
+	signal(SIGINT, on_interrupt);
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &delay, NULL) ||
+	    atomic_file_open(&file, g_path))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* From before the file is made to after it. */
+static void test_abort_at_any_instant(void **state)
+{
+	size_t before = entry_count();
+
+	for (long delay_ns = 500; delay_ns < 300000; delay_ns += 500) {
+		pid_t pid = fork();
+		int status;
+
+		if (!pid)
+			run_interrupted(delay_ns);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+	assert_int_equal(entry_count(), before);
+}
+
 static void __attribute__((noreturn)) run_slow_reader(int fd)
 {
 	static char buf[1 << 16];
@@ -306,6 +347,7 @@ int main(void)
 		cmocka_unit_test(test_two_writers),
 		cmocka_unit_test(test_keep_existing),
 		cmocka_unit_test(test_abort_leaves_no_temporary_file),
+		cmocka_unit_test(test_abort_at_any_instant),
 		cmocka_unit_test(test_full_disk_keeps_the_old_file),
 		cmocka_unit_test(test_device_is_written_directly),
 		cmocka_unit_test(test_link_stays_a_link),

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,23 +66,39 @@ void atomic_file_give_to_sudo_user(const char *path)
 	close(fd);
 }
 
+/* The file is there before the handler can know its name: until then no handler may run. */
+static int create(struct atomic_file *file, char *name)
+{
+	sigset_t all, before;
+	int err = 0;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	file->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+	if (file->fd < 0)
+		err = -errno;
+	else
+		open_temp_path = file->temp_path = name;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return err;
+}
+
 static int open_temp(struct atomic_file *file)
 {
 	for (int i = 0; i < TRIES; i++) {
 		char *name;
+		int err;
 
 		if (asprintf(&name, "%s.%d.%d.tmp", file->path, (int)getpid(), i) < 0)
 			return -ENOMEM;
-		file->fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-		if (file->fd >= 0) {
-			file->temp_path = name;
-			open_temp_path = name;
+		err = create(file, name);
+		if (!err) {
 			give_to_sudo_user(file->fd);
 			return 0;
 		}
 		free(name);
-		if (errno != EEXIST)
-			return -errno;
+		if (err != -EEXIST)
+			return err;
 	}
 	return -EEXIST;
 }
