@@ -56,6 +56,12 @@ def test_strict(t):
     loose = t.panopy_record(*args, "--strict=100", folder="loose").finish()
     flagged = sum(s.count for s in strict.stacks(deep.pid) if s.flagged)
     t.claim(flagged > 0, "20,000 deep, past what the kernel side reads: late or truncated, and marked", strict.text()[:200])
+    late = [s for s in strict.stacks(deep.pid) if s.status == "late"]
+    lost = strict.summary().data["lost"]
+    t.claim(late and not any(s.reason for s in late), "a late stack says `[late]`", [s.raw[:80] for s in late][:1])
+    t.claim(lost["late"] == lost["late_budget"] + lost["late_page_fault"] and
+            lost["truncated"] == sum(v for k, v in lost.items() if k.startswith("truncated_")),
+            "late and truncated ones are counted apart, each by its reason", lost)
     t.claim(strict.status == 6, "--strict: 6", strict.explain())
     t.claim(loose.status == 0, "--strict=100: 0", loose.explain())
 

@@ -142,7 +142,8 @@ static const struct golden_sample g_samples[] = {
 	 {{"\xe4\xb8\xad\xe6\x96\x87", "caf\xc3\xa9.py", 1, 0}, {"\xf0\x9f\x90\x8d", "\xed\xa0\x80", 2, 0}}},
 	{2, 5, "t;\\\n\xff", SAMPLE_EXACT, 0, 3, {MAIN}},
 	/* every marker */
-	{0, 1234, "python3", SAMPLE_LATE, 0, 2, {MAIN}},
+	{0, 1234, "python3", SAMPLE_LATE, SAMPLE_REASON_BUDGET, 1, {MAIN}},
+	{0, 1234, "python3", SAMPLE_LATE, SAMPLE_REASON_PAGE_FAULT, 1, {MAIN}},
 	{0, 1234, "python3", SAMPLE_TRUNCATED, SAMPLE_REASON_BUDGET, 1, {{"deep", "d.py", 9, 0}}},
 	{0, 1234, "python3", SAMPLE_TRUNCATED, SAMPLE_REASON_PAGE_FAULT, 1, {{"deep", "d.py", 9, 0}}},
 	{0, 1234, "python3", SAMPLE_TRUNCATED, SAMPLE_REASON_BAD_POINTER, 1, {{"deep", "d.py", 9, 0}}},

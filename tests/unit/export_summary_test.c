@@ -155,7 +155,7 @@ static int set_up(void **state)
 	cold = intern(fixture->profile, "<lambda>\n", "/srv/web/\xff.py", 3);
 	add_samples(fixture->profile, 0, 60, SAMPLE_EXACT, SAMPLE_REASON_NONE, hot, 0);
 	add_samples(fixture->profile, 0, 20, SAMPLE_COMPLETED, SAMPLE_REASON_NONE, cold, 0);
-	add_samples(fixture->profile, 0, 2, SAMPLE_LATE, SAMPLE_REASON_NONE, cold, 0);
+	add_samples(fixture->profile, 0, 2, SAMPLE_LATE, SAMPLE_REASON_BUDGET, cold, 0);
 	add_samples(fixture->profile, 0, 3, SAMPLE_TRUNCATED, SAMPLE_REASON_CYCLE, cold, 0);
 	add_samples(fixture->profile, 0, 1, SAMPLE_EXACT, SAMPLE_REASON_NONE, FRAME_ID_UNNAMED, 1);
 	add_samples(fixture->profile, 0, 14, SAMPLE_NONE, SAMPLE_REASON_NO_FRAMES, 0, 0);
@@ -237,6 +237,7 @@ static void test_text(void **state)
 		"100 samples of 1 process, 1 thread in 10.0 s (1.00 s of CPU time)",
 		"rate: 100 Hz asked, 99 Hz achieved",
 		"own CPU: 30.0 ms user, 20.0 ms system, 500 us in the kernel's sampler (0.51 % of one CPU)",
+		"             2    2.000 %  late: frame budget\n",
 		"truncated: cycle",
 		"no python frame: no frames",
 		"with an unnamed frame",

@@ -346,7 +346,10 @@ static void count(struct profile_totals *totals, const struct profile_sample *sa
 	totals->samples++;
 	totals->weight_ns += sample->weight_ns;
 	totals->by_status[sample->status]++;
-	totals->by_reason[sample->reason]++;
+	if (sample->status != SAMPLE_LATE)
+		totals->by_reason[sample->reason]++;
+	else if (sample->reason < SAMPLE_REASON_NO_FRAMES)
+		totals->late_by_reason[sample->reason]++;
 	totals->unnamed_samples += sample->unnamed_cnt > 0;
 	totals->unnamed_frames += sample->unnamed_cnt;
 	totals->lineless_samples += sample->lineless_cnt > 0;

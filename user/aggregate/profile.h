@@ -61,8 +61,9 @@ struct profile_totals {
 	u64 samples;
 	u64 weight_ns;
 	u64 by_status[SAMPLE_STATUS_COUNT];
-	u64 by_reason[SAMPLE_REASON_COUNT];
-	u64 unnamed_samples; /* with at least one unnamed frame */
+	u64 by_reason[SAMPLE_REASON_COUNT];	     /* of truncated ones, and of those without frames */
+	u64 late_by_reason[SAMPLE_REASON_NO_FRAMES]; /* why the kernel side had not read them whole */
+	u64 unnamed_samples;			     /* with at least one unnamed frame */
 	u64 unnamed_frames;
 	u64 lineless_samples; /* with at least one frame whose line is not known */
 	u64 lineless_frames;

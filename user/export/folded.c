@@ -138,8 +138,10 @@ static int intern_marker(struct folded *folded, const struct profile_stack *stac
 	const char *reason = sample_reason_text(stack->reason);
 	int err;
 
-	/* The ordinary case of a Python thread without frames needs no reason. */
-	if (stack->status == SAMPLE_NONE && stack->reason == SAMPLE_REASON_NO_FRAMES)
+	/* The ordinary case of a Python thread without frames needs no reason. Of a late stack it is why the
+	 * kernel side had not read it whole, where nothing is missing now. */
+	if (stack->status == SAMPLE_LATE ||
+	    (stack->status == SAMPLE_NONE && stack->reason == SAMPLE_REASON_NO_FRAMES))
 		reason = "";
 	byte_buf_clear(buf);
 	err = byte_buf_add_char(buf, '[');

@@ -165,9 +165,12 @@ static enum sample_status status_of_reason(enum sample_reason reason)
 static void print_statuses(FILE *out, const struct profile_totals *totals)
 {
 	for (int status = 0; status < SAMPLE_STATUS_COUNT; status++)
-		if (status != SAMPLE_TRUNCATED && status != SAMPLE_NONE)
+		if (status != SAMPLE_LATE && status != SAMPLE_TRUNCATED && status != SAMPLE_NONE)
 			print_account(out, sample_status_text(status), NULL, totals->by_status[status],
 				      totals->samples);
+	for (int reason = 0; reason < SAMPLE_REASON_NO_FRAMES; reason++)
+		print_account(out, sample_status_text(SAMPLE_LATE), sample_reason_text(reason),
+			      totals->late_by_reason[reason], totals->samples);
 	for (int reason = 1; reason < SAMPLE_REASON_COUNT; reason++)
 		print_account(out, sample_status_text(status_of_reason(reason)), sample_reason_text(reason),
 			      totals->by_reason[reason], totals->samples);

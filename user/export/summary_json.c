@@ -122,6 +122,8 @@ static void add_lost(struct json_object *root, const struct summary *summary)
 	for (int loss = 0; loss < SUMMARY_LOSS_COUNT; loss++)
 		add_u64(lost, NAMES[loss], summary->losses[loss]);
 	add_u64(lost, "late", totals->by_status[SAMPLE_LATE]);
+	add_u64(lost, "late_budget", totals->late_by_reason[SAMPLE_REASON_BUDGET]);
+	add_u64(lost, "late_page_fault", totals->late_by_reason[SAMPLE_REASON_PAGE_FAULT]);
 	add_u64(lost, "truncated", totals->by_status[SAMPLE_TRUNCATED]);
 	for (int reason = 1; reason < SAMPLE_REASON_NO_FRAMES; reason++) {
 		char key[64];
