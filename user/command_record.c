@@ -111,8 +111,15 @@ static int output_check(const char *path)
 	struct stat st;
 	int err;
 
-	if (!path || !strcmp(path, "-"))
+	if (!path)
 		return 0;
+	if (!strcmp(path, "-")) {
+		/* Of nothing: tells whether it is open at all. */
+		if (write(STDOUT_FILENO, "", 0) == 0 || errno != EBADF)
+			return 0;
+		log_error(LOG_TOPIC_EXPORT, "standard output cannot be written: it is closed");
+		return -EBADF;
+	}
 	/* A reader at the other end of a pipe would take the probe for the end. */
 	if (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
 		return 0;

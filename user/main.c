@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "commands.h"
@@ -39,6 +41,17 @@ static int run(struct options *options)
 	return EXIT_CODE_OK;
 }
 
+/* Where a standard stream came closed, the next file that is opened would take its number, and the text
+ * that is meant for the stream. What stands there now refuses to be read and written, and a command does
+ * not inherit it. */
+static void hold_standard_streams(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH | O_CLOEXEC) < 0)
+			_exit(EXIT_CODE_FAILURE);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	char error[OPTIONS_ERROR_SZ];
@@ -46,6 +59,7 @@ int main(int argc, char **argv)
 	int status = EXIT_CODE_USAGE;
 	int err;
 
+	hold_standard_streams();
 	err = options_parse(&options, argc, argv, error);
 	log_init(options_log_level(&options), options.color);
 	if (err == -EINVAL)

@@ -112,3 +112,29 @@ def test_read_only_system(t):
     script = "mount --make-rprivate / && mount -o remount,bind,ro / && ! touch /read-only-probe 2>/dev/null && exec \"$@\""
     recording = t.record("-r", "1khz", "-d", 1, "-p", target.pid, prefix=("unshare", "-m", "sh", "-c", script, "sh"))
     t.claim(sum(s.count for s in recording.stacks(target.pid)) > 200, "the profile is whole")
+
+
+def test_closed_streams(t):
+    """standard streams that came closed: nothing else takes their place"""
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    folder = t.folder("closed")
+    path = os.path.join(folder, "out.folded")
+    record = ("record", "-r", "1khz", "-d", "0.3", "-p", str(target.pid))
+
+    def run(*arguments, closed, **popen):
+        script = " ".join(('exec "$@"', *(f"{fd}>&-" for fd in closed)))
+        return subprocess.run(["sh", "-c", script, "sh", t.panopy, *arguments], cwd=folder, timeout=60, text=True, **popen)
+
+    for closed in ((1,), (2,), (0, 1, 2)):
+        status = run(*record, "-o", path, closed=closed, stderr=subprocess.DEVNULL).returncode
+        with open(path, encoding="utf-8") as file:
+            stacks = folded.parse(file.read())
+        os.unlink(path)
+        t.claim(status == 0 and stacks, f"without {closed}: the profile is written", status)
+    for arguments in ((*record, "-o", "-"), (*record, "-o", path, "--summary", "-"), ("ps",), ("doctor",), ("--help",)):
+        result = run(*arguments, closed=(1,), stderr=subprocess.PIPE)
+        t.claim(result.returncode == 1 and "standard output" in result.stderr,
+                f"{arguments[0]} that is to write to it: status 1 and one sentence", result.returncode, result.stderr[-300:])
+    t.claim(not os.listdir(folder), "and no recording was made for that", os.listdir(folder))
+    status = run("record", "-q", "-o", path, "--", "sh", "-c", "[ -e /proc/self/fd/1 ] && exit 3; exit 4", closed=(1,)).returncode
+    t.claim(status == 4, "the command finds it closed, too", status)
