@@ -330,6 +330,7 @@ int command_record(struct options *options)
 	}
 	/* Only now: the command would inherit it. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	open_files_raise();
 	priority_raise();
 	err = session_open(&session, &config, message, sizeof(message), &exit_code);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -14,7 +15,12 @@
 #include "kernel/features.h"
 #include "session_internal.h"
 
-enum { MAX_KERNEL_PROCESSES = 16384 };
+enum {
+	MAX_KERNEL_PROCESSES = 16384,
+	/* Maps, programs and links; of each CPU its rings and perf events. */
+	MIN_OPEN_FILES = 40,
+	MIN_OPEN_FILES_PER_CPU = 4,
+};
 
 struct failure {
 	char *message;
@@ -24,9 +30,24 @@ struct failure {
 
 static int fail(const struct failure *failure, int exit_code, int err, const char *what)
 {
+	bool too_many_files = err == -EMFILE;
+
+	if (too_many_files)
+		what = "raise the limit of open files with `ulimit -n 1024`";
 	snprintf(failure->message, failure->sz, "%s: %s", what, strerror(-err));
-	*failure->exit_code = exit_code;
+	*failure->exit_code = too_many_files ? EXIT_CODE_FAILURE : exit_code;
 	return err;
+}
+
+/* Told beforehand: libbpf takes a descriptor that its probes do not get for a feature that the kernel lacks. */
+static int check_open_files(const struct failure *failure)
+{
+	rlim_t needed = MIN_OPEN_FILES + MIN_OPEN_FILES_PER_CPU * (rlim_t)sysconf(_SC_NPROCESSORS_CONF);
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= needed)
+		return 0;
+	return fail(failure, EXIT_CODE_FAILURE, -EMFILE, "open files");
 }
 
 static int check_features(const struct failure *failure)
@@ -56,9 +77,6 @@ static int open_kernel(struct session *session, const struct failure *failure)
 	selection_configure(session->options->selection, &loader_config.selection);
 	err = bpf_loader_open(&session->loader, &loader_config);
 
-	if (err == -EMFILE)
-		return fail(failure, EXIT_CODE_FAILURE, err,
-			    "raise the limit of open files with `ulimit -n 1024`");
 	if (err == -EINVAL && loader_config.variant)
 		return fail(failure, EXIT_CODE_KERNEL, err,
 			    "this kernel does not take the sampler of PANOPY_SAMPLER");
@@ -226,20 +244,21 @@ int session_open(struct session **ret_session, const struct session_config *conf
 	int err;
 
 	if (!session)
-		return fail(&failure, EXIT_CODE_FAILURE, -ENOMEM, "panopy");
+		return fail(&failure, EXIT_CODE_FAILURE, -ENOMEM, "the recording cannot be set up");
 	session->options = options;
 	session->child = config->child;
 	session->begun_ns = config->begun_ns;
 	session->epoll_fd = -1;
 	session->signal_fd = -1;
-	err = check_features(&failure);
+	err = check_open_files(&failure);
+	err = err ?: check_features(&failure);
 	err = err ?: open_kernel(session, &failure);
 	if (!err) {
 		err = open_user(session, config->child ? &session->child : options->pids,
 				config->child ? 1 : options->pid_cnt);
 		err = err ?: open_loop(session);
 		if (err)
-			fail(&failure, EXIT_CODE_FAILURE, err, "panopy");
+			fail(&failure, EXIT_CODE_FAILURE, err, "the recording cannot be set up");
 	}
 	err = err ?: start(session, config, &failure);
 	if (err) {

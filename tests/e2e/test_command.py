@@ -116,3 +116,7 @@ def test_open_files(t):
     recording = t.panopy_record("--", "sh", "-c", "ulimit -n", prefix=("prlimit", "--nofile=24:4096", "--")).finish()
     t.claim(recording.status == 0, "the recording runs", recording.explain())
     t.claim(recording.stdout.split() == [b"24"], "the command has the limit that was set", recording.stdout)
+    for limit in (16, 40):
+        recording = t.panopy_record("-d", 1, prefix=("prlimit", f"--nofile={limit}:{limit}", "--"), folder=f"of-{limit}").finish()
+        t.claim(recording.status == 1 and "limit of open files" in recording.errors,
+                f"at most {limit}: status 1, and what to raise", recording.explain())

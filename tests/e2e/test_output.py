@@ -103,6 +103,15 @@ def test_full_disk(t):
     no_leftovers(t, folder, {"out.folded"})
 
 
+def test_file_size_limit(t):
+    """a limit of file sizes (ulimit -f) is told as a full disk is"""
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    recording = t.panopy_record("-q", "-d", 1, "-p", target.pid, prefix=("prlimit", "--fsize=3000", "--")).finish()
+    t.claim(recording.status == 1, "status 1", recording.explain())
+    t.claim("File too large" in recording.errors, "the sentence says why", recording.explain())
+    no_leftovers(t, recording.directory, {"stderr.txt", "out.folded"})
+
+
 def test_read_only_system(t):
     """a read-only file system except for the output"""
     target = t.start(t.pythons[-1], "shares.py", 600)
