@@ -170,6 +170,10 @@ static void print_listing(const struct scan *scan, const struct options *options
 	} else {
 		log_info(LOG_TOPIC_MAIN, "no Python process was found");
 	}
+	if (access("/proc/1", F_OK) < 0)
+		log_warning(LOG_TOPIC_MAIN,
+			    "/proc hides the processes of other users (mounted with hidepid): "
+			    "run panopy as root to see them");
 	if (scan->unreadable_cnt)
 		log_warning(LOG_TOPIC_MAIN,
 			    "%zu other process%s may not be read, so whether Python runs there is unknown "

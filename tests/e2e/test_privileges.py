@@ -2,6 +2,7 @@
 """Without root: refused with one sentence, or enough capabilities."""
 import os
 import shutil
+import subprocess
 
 NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 
@@ -56,3 +57,24 @@ def test_no_ptrace(t):
         t.claim(recording.status == 3, f"record {' '.join(map(str, select))}: status 3", recording.explain())
         t.claim("CAP_SYS_PTRACE" in recording.errors.rstrip().split("\n")[-1], "CAP_SYS_PTRACE is named",
                 recording.explain())
+
+
+def test_proc(t):
+    """no /proc, or one that hides processes: said, and not taken for a host without Python"""
+    if not shutil.which("setpriv"):
+        t.skip("needs setpriv (util-linux)")
+    t.start(t.pythons[0], "shares.py", 600)
+    public_copy(t)
+
+    def run(script, *arguments):
+        argv = ["unshare", "-m", "sh", "-c", f"{script} && exec \"$@\"", "sh", *arguments]
+        return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, cwd=t.directory)
+
+    for command in (("ps",), ("record", "-d", "1")):
+        result = run("umount -l /proc", t.panopy, *command)
+        t.claim(result.returncode == 1 and "/proc" in result.stderr, f"{command[0]} without /proc: status 1, and why",
+                result.returncode, result.stderr)
+    hidden = run("mount -t proc -o hidepid=2 none /proc", *NOBODY, t.panopy, "ps")
+    t.claim("hidepid" in hidden.stderr, "ps where others' processes are hidden says so", hidden.stderr)
+    shown = run("true", *NOBODY, t.panopy, "ps")
+    t.claim("hidepid" not in shown.stderr, "and only there", shown.stderr)

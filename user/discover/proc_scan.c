@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* /proc lists pids in ascending order (fs/proc/base.c proc_pid_readdir, proc_task_readdir). */
 static int scan_numbers(const char *path, int (*on_number)(void *ctx, pid_t number), void *ctx)
@@ -35,9 +36,15 @@ static int scan_numbers(const char *path, int (*on_number)(void *ctx, pid_t numb
 	return result;
 }
 
+bool proc_scan_is_possible(void)
+{
+	return access("/proc/stat", F_OK) == 0;
+}
+
 int proc_scan(int (*on_pid)(void *ctx, pid_t pid), void *ctx)
 {
-	return scan_numbers("/proc", on_pid, ctx);
+	/* Where it is not mounted there is a folder all the same. */
+	return proc_scan_is_possible() ? scan_numbers("/proc", on_pid, ctx) : -ENOENT;
 }
 
 int proc_scan_threads(pid_t pid, int (*on_tid)(void *ctx, pid_t tid), void *ctx)

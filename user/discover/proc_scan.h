@@ -3,7 +3,11 @@
 #ifndef PANOPY_DISCOVER_PROC_SCAN_H
 #define PANOPY_DISCOVER_PROC_SCAN_H
 
+#include <stdbool.h>
 #include <sys/types.h>
+
+/* Whether /proc is mounted. */
+bool proc_scan_is_possible(void);
 
 /* Calls on_pid for every process (not thread) of this pid namespace, ascending; stops at the first
  * non-zero return and returns it. -errno when /proc cannot be read. */

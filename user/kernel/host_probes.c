@@ -84,7 +84,10 @@ static void probe_cap(struct feature_result *result, int cap, int substitute)
 
 	if (!has && substitute >= 0)
 		has = caps & (1ULL << substitute);
-	if (!has)
+	if (access("/proc/self/ns", F_OK) < 0)
+		set(result, FEATURE_STATE_MISSING,
+		    "/proc is not that of this pid namespace, so that nothing is known of it");
+	else if (!has)
 		set(result, FEATURE_STATE_MISSING, "not in the effective set");
 	else if (!is_namespace("/proc/self/ns/user", INITIAL_USER_NS_INO))
 		/* bpf(2) and perf ask for capabilities in the initial user namespace. */
