@@ -236,10 +236,20 @@ static bool has_process(const struct summary *summary, enum py_refusal refusal)
 	return false;
 }
 
-static int verdict(const struct options *options, const struct summary *summary)
+static int strict_verdict(const struct options *options, const struct summary *summary)
 {
 	double bad = summary_bad_percent(summary);
 
+	if (!options->strict || bad <= options->strict_percent)
+		return EXIT_CODE_OK;
+	log_error(LOG_TOPIC_MAIN,
+		  "--strict: %.3g %% of the samples are lost, late, truncated or unnamed (%.3g %% allowed)",
+		  bad, options->strict_percent);
+	return EXIT_CODE_STRICT;
+}
+
+static int verdict(const struct options *options, const struct summary *summary)
+{
 	if (!has_process(summary, PY_REFUSAL_NONE) && has_process(summary, PY_REFUSAL_NOT_PERMITTED)) {
 		log_error(LOG_TOPIC_MAIN,
 			  "panopy may look into none of the Python processes: run it as root or "
@@ -253,14 +263,7 @@ static int verdict(const struct options *options, const struct summary *summary)
 			  selection_is_empty(options->selection) ? "" : " in the selection");
 		return EXIT_CODE_NO_PYTHON;
 	}
-	if (options->strict && bad > options->strict_percent) {
-		log_error(LOG_TOPIC_MAIN,
-			  "--strict: %.3g %% of the samples are lost, late, truncated or unnamed (%.3g %% "
-			  "allowed)",
-			  bad, options->strict_percent);
-		return EXIT_CODE_STRICT;
-	}
-	return EXIT_CODE_OK;
+	return strict_verdict(options, summary);
 }
 
 /* The command's own status; 0 while it still runs. */
@@ -282,7 +285,7 @@ static int child_status(const struct session *session, pid_t child)
 static int finish(struct session *session, struct options *options, pid_t child, enum session_stop stop)
 {
 	struct summary summary;
-	int err, status;
+	int err, status, strict;
 
 	signals_abort();
 	session_finish(session);
@@ -296,10 +299,10 @@ static int finish(struct session *session, struct options *options, pid_t child,
 		return EXIT_CODE_FAILURE;
 	if (!child)
 		return verdict(options, &summary);
+	/* A command need not be Python, and its own failure goes first. */
 	status = stop == SESSION_STOP_DURATION ? EXIT_CODE_OK : child_status(session, child);
-	if (status == EXIT_CODE_OK && options->strict)
-		return verdict(options, &summary);
-	return status;
+	strict = strict_verdict(options, &summary);
+	return status ?: strict;
 }
 
 int command_record(struct options *options)

@@ -3,6 +3,8 @@
 import json
 import subprocess
 
+from lib.hosts import on_host
+
 
 def run(t, *arguments):
     return subprocess.run([t.panopy, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -64,6 +66,12 @@ def test_strict(t):
             "late and truncated ones are counted apart, each by its reason", lost)
     t.claim(strict.status == 6, "--strict: 6", strict.explain())
     t.claim(loose.status == 0, "--strict=100: 0", loose.explain())
+    other = t.panopy_record("--strict", "--", "true", folder="other").finish()
+    t.claim(other.status == 0, "a command that is no Python: its own status", other.explain())
+    argv = ("sh", "-c", '"$@"; exit 5', "sh", *on_host(t.pythons).argv("deep.py", 0.5, 20000))
+    failing = t.panopy_record("-r", "1khz", "--strict", "--", *argv, folder="failing").finish()
+    t.claim(failing.status == 5, "a command that fails by itself: its own status", failing.explain())
+    t.claim("--strict" in failing.errors, "and what --strict found is said", failing.explain())
 
 
 def test_ps(t):
