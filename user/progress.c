@@ -20,7 +20,7 @@ const char *progress_format(char *buf, size_t sz, const struct progress_values *
 	/* Before that the cost of starting up would look like a rate. */
 	if (seconds)
 		snprintf(own, sizeof(own), "  own CPU %.1f %%",
-			 100.0 * (double)values->own_cpu_ns / (double)values->elapsed_ns);
+			 100.0 * (double)values->own_cpu_ns / (double)values->running_ns);
 	snprintf(buf, sz, "%s  %zu process%s  %zu thread%s  %llu samples  %llu lost%s%s", time,
 		 values->processes, values->processes == 1 ? "" : "es", values->threads,
 		 values->threads == 1 ? "" : "s", (unsigned long long)values->samples,

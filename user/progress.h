@@ -9,9 +9,10 @@
 #include "shared_types.h"
 
 struct progress_values {
-	u64 elapsed_ns;
-	u64 duration_ns; /* 0: open end */
-	size_t processes;
+	u64 elapsed_ns;	  /* since sampling began */
+	u64 running_ns;	  /* since panopy's start */
+	u64 duration_ns;  /* 0: open end */
+	size_t processes; /* those with samples, as in the summary; and of them the threads */
 	size_t threads;
 	u64 samples;
 	u64 lost;

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file: sorted, whole or not there, in every form that the options ask for."""
+import fcntl
 import os
+import pty
 import re
+import struct
 import subprocess
+import termios
 
 from lib import folded
 from lib.folded import names
@@ -121,6 +125,39 @@ def test_read_only_system(t):
     script = "mount --make-rprivate / && mount -o remount,bind,ro / && ! touch /read-only-probe 2>/dev/null && exec \"$@\""
     recording = t.record("-r", "1khz", "-d", 1, "-p", target.pid, prefix=("unshare", "-m", "sh", "-c", script, "sh"))
     t.claim(sum(s.count for s in recording.stacks(target.pid)) > 200, "the profile is whole")
+
+
+def on_terminal(columns, argv, **popen):
+    """What a program writes to a terminal of that width, and its exit status."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(argv, stdin=slave, stdout=slave, stderr=slave, env={**os.environ, "TERM": "xterm"}, **popen)
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:  # nobody has the other end any more
+            break
+        if not part:
+            break
+        text += part
+    os.close(master)
+    return text.decode("utf-8", "replace"), process.wait(30)
+
+
+def test_terminal(t):
+    """on a terminal of 80 columns: a progress line, and a summary of which no line wraps"""
+    target = t.start(t.pythons[-1], "longname.py", 600)
+    text, status = on_terminal(80, [t.panopy, "record", "-d", "2.3", "-p", str(target.pid), "-o", "out.folded"],
+                               cwd=t.folder("terminal"))
+    t.claim(status == 0, "status 0", text)
+    t.claim(re.search(r"\r\x1b\[K2/2 s  1 process  1 thread  \d+ samples  0 lost  own CPU [\d.]+ %", text),
+            "time, processes, threads, samples, lost and own CPU", text[:400])
+    lines = re.sub(r"\x1b\[[0-9;]*[mK]", "", text.rpartition("\x1b[K")[2]).replace("\r\n", "\n").split("\n")
+    t.claim(len(lines) > 12 and any("a_function_of_a_long_name" in line for line in lines), "the summary is there", text)
+    wide = [line for line in lines if len(line) > 80]
+    t.claim(not wide, "and fits", wide)
 
 
 def test_closed_streams(t):

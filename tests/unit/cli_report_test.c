@@ -316,12 +316,13 @@ static void test_progress(void **state)
 {
 	struct progress_values values = {
 		.elapsed_ns = 3 * CLOCK_NS_PER_S,
+		.running_ns = 4 * CLOCK_NS_PER_S,
 		.duration_ns = 10 * CLOCK_NS_PER_S,
 		.processes = 1,
 		.threads = 5,
 		.samples = 1500,
 		.lost = 2,
-		.own_cpu_ns = 30 * CLOCK_NS_PER_MS,
+		.own_cpu_ns = 40 * CLOCK_NS_PER_MS,
 	};
 	char buf[160];
 

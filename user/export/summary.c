@@ -16,8 +16,9 @@ enum {
 	HOTTEST_CNT = 10,
 	MAX_PROCESS_LINES = 10, /* with the rest, a screen; the JSON has them all */
 	NAME_SZ = 512,
-	PROCESS_COLUMNS = 59, /* what stands before the command in a process's line */
-	MIN_COMMAND_COLUMNS = 20,
+	PROCESS_COLUMNS = 59,  /* what stands before the command in a process's line */
+	FUNCTION_COLUMNS = 24, /* the same of a function's line */
+	MIN_REST_COLUMNS = 20,
 };
 
 static double percent(u64 part, u64 whole)
@@ -86,11 +87,12 @@ static void print_own_cost(FILE *out, const struct summary *summary)
 	u64 user_ns = summary->own_user_ns + summary->own_system_ns;
 	char texts[3][CLOCK_DURATION_SZ];
 
-	fprintf(out, "own CPU: %s user, %s system, %s in the kernel's sampler (%.2f %% of one CPU)\n",
+	/* Starting up is part of the cost, and took time as well. */
+	fprintf(out, "own CPU: %s user, %s system, %s sampler (%.2f %% of one CPU)\n",
 		clock_format_duration(texts[0], CLOCK_DURATION_SZ, summary->own_user_ns),
 		clock_format_duration(texts[1], CLOCK_DURATION_SZ, summary->own_system_ns),
 		clock_format_duration(texts[2], CLOCK_DURATION_SZ, kernel_ns),
-		percent(user_ns + kernel_ns, summary->duration_ns));
+		percent(user_ns + kernel_ns, summary->startup_ns + summary->duration_ns));
 }
 
 /* One line of the account; nothing when `count` is 0. `samples` 0: the share makes no sense. */
@@ -134,11 +136,10 @@ static bool print_kernel_losses(FILE *out, const struct summary *summary)
 			break;
 		}
 	}
-	any |= print_account(out, "ticks that were due and never came (weighed in where one thread ran on)",
-			     NULL, summary->bpf_stats[BPF_STAT_TICKS_NOT_DELIVERED], 0);
-	any |= print_account(out,
-			     "ticks that were due while the host ran something else (no thread's CPU time)",
-			     NULL, summary->bpf_stats[BPF_STAT_TICKS_STOLEN], 0);
+	any |= print_account(out, "not delivered (weighed in where one thread ran on)", NULL,
+			     summary->bpf_stats[BPF_STAT_TICKS_NOT_DELIVERED], 0);
+	any |= print_account(out, "stolen by the machine's host (nobody's CPU time)", NULL,
+			     summary->bpf_stats[BPF_STAT_TICKS_STOLEN], 0);
 	return any;
 }
 
@@ -204,15 +205,14 @@ static int compare_by_samples(const void *a, const void *b, void *ctx)
 	return ((*left)->process_id > (*right)->process_id) - ((*left)->process_id < (*right)->process_id);
 }
 
-/* Cut at the terminal's edge, whole elsewhere. */
-static void print_command(FILE *out, const char *command)
+/* The end of a line that has `used` columns so far: cut at the terminal's edge, whole elsewhere. */
+static void print_rest(FILE *out, int used, const char *text)
 {
 	int width = log_terminal_width(fileno(out));
-	int room =
-		width - PROCESS_COLUMNS < MIN_COMMAND_COLUMNS ? MIN_COMMAND_COLUMNS : width - PROCESS_COLUMNS;
+	int room = width - used < MIN_REST_COLUMNS ? MIN_REST_COLUMNS : width - used;
 	size_t columns = width ? (size_t)room : SIZE_MAX;
 
-	fprintf(out, "  %.*s\n", (int)printable_prefix(command, columns), command);
+	fprintf(out, "  %.*s\n", (int)printable_prefix(text, columns), text);
 }
 
 static void print_process(FILE *out, const struct summary *summary, const struct summary_process *entry)
@@ -236,7 +236,7 @@ static void print_process(FILE *out, const struct summary *summary, const struct
 		fprintf(out, " %8.1f %%", percent(totals->by_status[SAMPLE_NONE], totals->samples));
 	else
 		fprintf(out, " %10s", "-");
-	print_command(out, process->command ? process->command : "");
+	print_rest(out, PROCESS_COLUMNS, process->command ? process->command : "");
 	if (entry->outside_ticks)
 		fprintf(out, "  %8s  selected for a part of the time: %s of CPU time were outside\n", "",
 			clock_format_duration(cpu, sizeof(cpu), entry->outside_ticks * summary->period_ns));
@@ -281,6 +281,7 @@ static void print_hottest(FILE *out, const struct summary *summary, bool color)
 	for (size_t i = 0; i < cnt; i++) {
 		char name[NAME_SZ];
 		char file[NAME_SZ];
+		char both[2 * NAME_SZ + 4];
 		char count[32];
 		size_t sz;
 		const char *text = string_table_at(strings, functions[i].qualname_id, &sz);
@@ -288,9 +289,10 @@ static void print_hottest(FILE *out, const struct summary *summary, bool color)
 		printable_copy(name, sizeof(name), text, sz);
 		text = string_table_at(strings, functions[i].file_id, &sz);
 		printable_copy(file, sizeof(file), text, sz);
-		fprintf(out, "  %5.1f %% %12s  %s (%s)\n",
-			percent(functions[i].self_weight_ns, totals->weight_ns),
-			summary_text_count(count, sizeof(count), functions[i].self_samples), name, file);
+		snprintf(both, sizeof(both), "%s (%s)", name, file);
+		fprintf(out, "  %5.1f %% %12s", percent(functions[i].self_weight_ns, totals->weight_ns),
+			summary_text_count(count, sizeof(count), functions[i].self_samples));
+		print_rest(out, FUNCTION_COLUMNS, both);
 	}
 }
 
@@ -315,8 +317,8 @@ void summary_print(FILE *out, const struct summary *summary, bool color)
 			summary_bad_percent(summary), summary->strict_percent);
 	if (summary->output_path && strcmp(summary->output_path, "-") != 0)
 		fprintf(out,
-			"\nwrote %s: open it with speedscope (https://www.speedscope.app), or "
-			"flamegraph.pl FILE > FILE.svg\n",
+			"\nwrote %s\n"
+			"open it with https://www.speedscope.app or flamegraph.pl FILE > FILE.svg\n",
 			printable_text(path, sizeof(path), summary->output_path));
 	if (summary->split_path)
 		fprintf(out, "\nwrote %zu file%s to the folder %s\n", summary->split_cnt,
