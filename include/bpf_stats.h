@@ -11,7 +11,7 @@
 #define BPF_STATS(X)                                                                                         \
 	X(BPF_STAT_TICKS, "ticks", "timer ticks that ran the sampler")                                       \
 	X(BPF_STAT_TICKS_IDLE, "ticks_idle", "ticks on an idle CPU")                                         \
-	X(BPF_STAT_TICKS_NOT_DELIVERED, "ticks_not_delivered", "ticks that were due and never came")         \
+	X(BPF_STAT_TICKS_NOT_DELIVERED, "ticks_not_delivered", "ticks not delivered")                        \
 	X(BPF_STAT_TICKS_NOT_DELIVERED_IDLE, "ticks_not_delivered_idle",                                     \
 	  "ticks that were due and never came, next to an idle CPU's")                                       \
 	X(BPF_STAT_TICKS_STOLEN, "ticks_stolen", "ticks that were due while the host ran something else")    \

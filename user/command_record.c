@@ -104,6 +104,34 @@ static void open_files_raise(void)
 	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* What the path stands for, whether it is there yet or not; NULL if even its folder is not. */
+static char *canonical_path(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	CLEANUP_FREE char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+	CLEANUP_FREE char *real_folder = folder ? realpath(folder, NULL) : NULL;
+	char *real = realpath(path, NULL);
+
+	if (!real && real_folder && asprintf(&real, "%s/%s", real_folder, slash ? slash + 1 : path) < 0)
+		real = NULL;
+	return real;
+}
+
+/* One path in two spellings: the summary would replace the stacks. */
+static int outputs_check(const struct options *options)
+{
+	CLEANUP_FREE char *output = options->output ? canonical_path(options->output) : NULL;
+	CLEANUP_FREE char *summary = options->summary ? canonical_path(options->summary) : NULL;
+	struct stat st;
+
+	if (!output || !summary || strcmp(output, summary) != 0 ||
+	    (stat(output, &st) == 0 && !S_ISREG(st.st_mode)))
+		return 0;
+	log_error(LOG_TOPIC_EXPORT, "--output and --summary both write to %s: give one of them another path",
+		  output);
+	return -EEXIST;
+}
+
 /* An output that cannot be written is better told before the recording than after it. */
 static int output_check(const char *path)
 {
@@ -317,6 +345,8 @@ int command_record(struct options *options)
 	int exit_code = EXIT_CODE_FAILURE;
 	int err;
 
+	if (outputs_check(options))
+		return EXIT_CODE_USAGE;
 	if (output_check(options->output) || output_check(options->summary) || split_check(options->split))
 		return EXIT_CODE_FAILURE;
 	if (selection_resolve(options->selection, options->wait, message, sizeof(message))) {

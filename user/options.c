@@ -155,9 +155,25 @@ static int parse_letters(struct parser *parser, const char *letters)
 	return 0;
 }
 
+/* A number behind an option whose value may be left out: meant as that value, but it takes it after '='. */
+static const struct option_spec *spec_before_number(const struct parser *parser, const char *word)
+{
+	const char *before = parser->argv[parser->next - 2];
+
+	if (*word < '0' || *word > '9' || strncmp(before, "--", 2) != 0)
+		return NULL;
+	for (const struct option_spec *spec = OPTION_TABLE; spec->name; spec++) {
+		if (spec->argument == OPTION_ARGUMENT_OPTIONAL && is_accepted(parser, spec) &&
+		    strcmp(spec->name, before + 2) == 0)
+			return spec;
+	}
+	return NULL;
+}
+
 static int parse_word(struct parser *parser, const char *word)
 {
 	struct options *options = parser->options;
+	const struct option_spec *spec;
 
 	if (!parser->command) {
 		for (const struct command_spec *spec = COMMAND_TABLE; spec->name; spec++) {
@@ -170,6 +186,10 @@ static int parse_word(struct parser *parser, const char *word)
 		return FAIL(parser->error, "there is no command '%s': write panopy record, ps or doctor",
 			    word);
 	}
+	spec = spec_before_number(parser, word);
+	if (spec)
+		return FAIL(parser->error, "--%s takes its value after '=': write --%s=%s", spec->name,
+			    spec->name, word);
 	if (options->command == OPTIONS_COMMAND_RECORD)
 		return FAIL(parser->error, "'%s' is no option: to run a command, write panopy record -- %s",
 			    word, word);

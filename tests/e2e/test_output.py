@@ -87,6 +87,10 @@ def test_unwritable(t):
     t.claim(recording.status == 1, "status 1", recording.explain())
     t.claim("/nonexistent/folder" in recording.errors, "the sentence names the path", recording.explain())
     t.claim(recording.seconds < 3, "said before the recording, not after it", f"{recording.seconds:.1f} s")
+    os.symlink(t.directory, os.path.join(t.directory, "link"))
+    twice = subprocess.run([t.panopy, "record", "-d", "4", "-p", str(target.pid), "-o", "one", "--summary", "link/./one"],
+                           cwd=t.directory, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
+    t.claim(twice.returncode == 2 and "both write to" in twice.stderr, "stacks and summary in one file: usage", twice.stderr)
 
 
 def test_full_disk(t):
