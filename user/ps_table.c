@@ -18,6 +18,8 @@ enum {
 	LABEL_SZ = 1024,
 	/* Below this the command is worth more than the interpreter's path, which is left out. */
 	MIN_INTERPRETER_WIDTH = 120,
+	/* And so much of it is worth more than the build, the threads and the pid in the namespace. */
+	MIN_COMMAND_COLUMNS = 20,
 };
 
 enum column {
@@ -190,6 +192,22 @@ static void measure(struct layout *layout, const struct ps_listing *listing, int
 	}
 }
 
+static void make_room(struct layout *layout, size_t terminal_width)
+{
+	static const enum column LEAST[] = {COLUMN_BUILD, COLUMN_THREADS, COLUMN_NS_PID};
+	size_t used = layout->widths[COLUMN_COMMAND] < MIN_COMMAND_COLUMNS ? layout->widths[COLUMN_COMMAND]
+									   : MIN_COMMAND_COLUMNS;
+
+	for (int column = 0; column < COLUMN_COMMAND; column++)
+		used += layout->widths[column] ? layout->widths[column] + 2 : 0;
+	for (size_t i = 0; i < sizeof(LEAST) / sizeof(LEAST[0]) && used > terminal_width; i++) {
+		size_t *width = &layout->widths[LEAST[i]];
+
+		used -= *width ? *width + 2 : 0;
+		*width = 0;
+	}
+}
+
 struct line {
 	char text[LINE_SZ];
 	size_t sz;
@@ -258,6 +276,8 @@ void ps_table_print(FILE *out, const struct ps_listing *listing, int width)
 	struct layout layout = {.shorten = width > 0};
 
 	measure(&layout, listing, width);
+	if (width > 0 && width < MIN_INTERPRETER_WIDTH)
+		make_room(&layout, (size_t)width);
 	print_row(out, &layout, NULL, width);
 	for (size_t i = 0; i < listing->cnt; i++)
 		print_row(out, &layout, &listing->rows[i], width);

@@ -105,7 +105,12 @@ static void test_ps_fits_terminal(void **state)
 	assert_null(strstr(text, "INTERPRETER"));
 	assert_non_null(strstr(text, "COMMAND"));
 	free(text);
+	text = print_rows(&listing, 80, false);
+	assert_null(strstr(text, "BUILD"));
+	assert_non_null(strstr(text, "gunicorn main:app --"));
+	free(text);
 	text = print_rows(&listing, 125, false);
+	assert_non_null(strstr(text, "BUILD"));
 	assert_null(strstr(text, "/opt/a/"));
 	assert_non_null(strstr(text, "..."));
 	rest = text;
