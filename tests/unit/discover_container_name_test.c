@@ -294,7 +294,17 @@ static void test_bare_runtimes(void **state)
 	is_called("/job", "job", "runc");
 	is_called("/group/web", "web", "crun");
 	is_unknown("/other/web");
+	is_unknown("/web");
 	is_unknown("/job/below");
+	/* Not that of another group, whose path ends like this. */
+	put("run/runc/task/state.json",
+	    "{\"id\":\"task\",\"cgroup_paths\":{\"\":\"/sys/fs/cgroup/unified/a/task\","
+	    "\"cpu\":\"/sys/fs/cgroup/cpu,cpuacct/a/task\",\"name=systemd\":\"/sys/fs/cgroup/systemd/s/"
+	    "task\"},"
+	    "\"config\":{\"labels\":[\"bundle=/b\"]}}");
+	is_unknown("/task");
+	is_called("/a/task", "task", "runc");
+	is_called("/s/task", "task", "runc");
 	assert_int_equal(look_up("/system.slice/cron.service", &found), -ENOENT);
 	assert_string_equal(found.id, "");
 	assert_int_equal(found.runtime, CONTAINER_RUNTIME_NONE);

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <json.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,12 +150,33 @@ static bool take_podman(struct lookup *lookup, struct json_object *state)
 	return false;
 }
 
-/* Whether `text` is `path`, or that with the folder in front where the hierarchy is mounted. */
-static bool is_cgroup(const char *text, const char *path)
+/* Whether `folder` (not terminated) is where a hierarchy is mounted: runc calls that of version 2 "" and those of
+ * version 1 by one controller, of which the folder's name may have several ("cpu,cpuacct"). */
+static bool is_mount_of(const char *folder, size_t sz, const char *hierarchy)
+{
+	static const char NAMED[] = "name=";
+	char words[NAME_MAX + 3], word[NAME_MAX + 3];
+	const char *slash = memrchr(folder, '/', sz);
+	size_t name_sz = slash ? sz - (size_t)(slash + 1 - folder) : 0;
+
+	if (!name_sz || name_sz > NAME_MAX || strlen(hierarchy) > NAME_MAX)
+		return false;
+	snprintf(words, sizeof(words), ",%.*s,", (int)name_sz, slash + 1);
+	if (!*hierarchy)
+		return !strcmp(words, ",cgroup,") || !strcmp(words, ",unified,");
+	if (strncmp(hierarchy, NAMED, sizeof(NAMED) - 1) == 0)
+		hierarchy += sizeof(NAMED) - 1;
+	snprintf(word, sizeof(word), ",%s,", hierarchy);
+	return strstr(words, word);
+}
+
+/* Whether `text` is `path` below the folder where the hierarchy is mounted. */
+static bool is_cgroup(const char *text, const char *hierarchy, const char *path)
 {
 	size_t sz = text ? strlen(text) : 0, path_sz = strlen(path);
 
-	return sz >= path_sz && strcmp(text + sz - path_sz, path) == 0;
+	return sz > path_sz && strcmp(text + sz - path_sz, path) == 0 &&
+	       is_mount_of(text, sz - path_sz, hierarchy);
 }
 
 /* What was found by the last part of the path alone must be that group's. */
@@ -163,13 +185,12 @@ static bool has_cgroup(const struct lookup *lookup, struct json_object *groups)
 	const char *path = lookup->id->path;
 
 	if (json_object_is_type(groups, json_type_string))
-		return is_cgroup(text_of(groups), path);
+		return strcmp(text_of(groups), path) == 0;
 	if (!json_object_is_type(groups, json_type_object))
 		return false;
 	json_object_object_foreach(groups, key, value)
 	{
-		(void)key;
-		if (is_cgroup(text_of(value), path))
+		if (is_cgroup(text_of(value), key, path))
 			return true;
 	}
 	return false;
