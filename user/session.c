@@ -2,8 +2,8 @@
 /* The loop that both flows share: process events and mappings go to the target table (control), the
  * records of the sample rings to session_samples.c (data).
  *
- * One thread, one epoll loop. Samples wait in the rings until a batch is due; process events and
- * mappings wake the loop at once.
+ * One thread, one epoll loop. Samples wait in the rings until a batch is due; process events wake the loop at
+ * once, and so does the first mapping, but not each of many.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,6 +24,9 @@ enum {
 	LOOP_INTERVAL_MS = 100,
 	/* While a process is in the middle of an exec. */
 	UNDECIDED_INTERVAL_MS = 5,
+	/* Between two wake-ups by mappings: an exec makes a dozen of them, and perf's records of every fork and exit of
+	 * the host, threads included, come along (Linux, kernel/events/core.c, perf_event_task_match). */
+	MAPPINGS_INTERVAL_MS = 10,
 	LOOP_EVENTS = 4,
 	/* What was read of the stack of a thread that has not returned to user mode by then serves. */
 	AWAIT_S = 10,
@@ -130,7 +133,9 @@ static void every_second(struct session *session, u64 now)
 static int loop_timeout(const struct session *session, u64 now)
 {
 	u64 duration = session->options->duration_ns;
-	int interval = session->undecided ? UNDECIDED_INTERVAL_MS : LOOP_INTERVAL_MS;
+	int interval = session->undecided	  ? UNDECIDED_INTERVAL_MS
+		       : session->mappings_due_ns ? MAPPINGS_INTERVAL_MS
+						  : LOOP_INTERVAL_MS;
 	u64 left;
 
 	if (!duration)
@@ -150,18 +155,42 @@ static void check_ends(struct session *session, u64 now)
 		session->stop = SESSION_STOP_COMMAND_ENDED;
 }
 
+static bool is_among(const struct epoll_event *events, int cnt, int fd)
+{
+	for (int i = 0; i < cnt; i++) {
+		if (events[i].data.fd == fd)
+			return true;
+	}
+	return false;
+}
+
+/* Mappings woke the loop once: they do so again after a while. */
+static void pace_mappings(struct session *session, bool woke, u64 now)
+{
+	int fd = mapping_events_fd(session->mappings);
+	struct epoll_event again = {.events = EPOLLIN | EPOLLONESHOT, .data.fd = fd};
+
+	if (woke)
+		session->mappings_due_ns = now + MAPPINGS_INTERVAL_MS * CLOCK_NS_PER_MS;
+	if (session->mappings_due_ns && now >= session->mappings_due_ns &&
+	    !epoll_ctl(session->epoll_fd, EPOLL_CTL_MOD, fd, &again))
+		session->mappings_due_ns = 0;
+}
+
 enum session_stop session_run(struct session *session)
 {
 	struct epoll_event events[LOOP_EVENTS];
 
 	while (!session->stop) {
 		u64 now = clock_monotonic_ns();
+		int cnt = epoll_wait(session->epoll_fd, events, LOOP_EVENTS, loop_timeout(session, now));
 
-		if (epoll_wait(session->epoll_fd, events, LOOP_EVENTS, loop_timeout(session, now)) < 0 &&
-		    errno != EINTR)
+		if (cnt < 0 && errno != EINTR)
 			break;
-		on_signals(session);
+		if (is_among(events, cnt, session->signal_fd))
+			on_signals(session);
 		now = clock_monotonic_ns();
+		pace_mappings(session, is_among(events, cnt, mapping_events_fd(session->mappings)), now);
 		drain(session, now);
 		target_table_expire(session->targets, now);
 		session->undecided = target_table_retry(session->targets, now);

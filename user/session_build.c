@@ -158,7 +158,7 @@ static int open_user(struct session *session, const pid_t *pids, size_t pid_cnt)
 
 static int watch_fd(struct session *session, int fd, u32 events)
 {
-	struct epoll_event event = {.events = events};
+	struct epoll_event event = {.events = events, .data.fd = fd};
 
 	return epoll_ctl(session->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
@@ -182,7 +182,7 @@ static int open_loop(struct session *session)
 	/* A ring is readable as long as it holds anything: told of that instead of its wake-ups, the loop
 	 * would come round for every sample. */
 	err = err ?: watch_fd(session, ring_reader_fd(session->rings), EPOLLIN | EPOLLET);
-	return err ?: watch_fd(session, mapping_events_fd(session->mappings), EPOLLIN);
+	return err ?: watch_fd(session, mapping_events_fd(session->mappings), EPOLLIN | EPOLLONESHOT);
 }
 
 /* Given pids of which none runs Python, or none that can be profiled: said at once. */

@@ -46,7 +46,8 @@ struct session {
 	bool rescan;
 	bool listens_anew; /* the mapping events of a CPU could not be opened: again in a second */
 	bool has_warned_of_cpus;
-	bool undecided; /* processes are looked at again soon */
+	bool undecided;	     /* processes are looked at again soon */
+	u64 mappings_due_ns; /* when mappings may wake the loop again; 0: they may */
 	enum session_stop stop;
 	u64 begun_ns;	/* panopy was started */
 	u64 started_ns; /* the timers were started */
