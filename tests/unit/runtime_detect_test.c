@@ -19,6 +19,7 @@
 #include "../fuzz/offsets_fixture.h"
 #include "discover/proc_maps.h"
 #include "runtime/code_evidence.h"
+#include "runtime/interpreter_file.h"
 #include "runtime/layout_select.h"
 #include "runtime/runtime_detect.h"
 
@@ -376,6 +377,10 @@ static void test_what_is_refused_by_other_names(void **state)
 	elf_fixture_init(&elf, 0);
 	memcpy(elf.strings + 23, "pypy_execute_source", 20);
 	assert_int_equal(refusal_of(&elf, "libpypy3.10-c.so", &version), PY_REFUSAL_NOT_CPYTHON);
+	/* GraalPy's, which has _PyRuntime and Py_Version too. */
+	elf_fixture_init(&elf, 0x030c08f0);
+	memcpy(elf.strings + 23, "initialize_graal_capi", 22);
+	assert_int_equal(refusal_of(&elf, "libpython-native.so", &version), PY_REFUSAL_NOT_CPYTHON);
 	elf_fixture_init(&elf, 0x030b02f0);
 	elf.header.e_ident[EI_CLASS] = ELFCLASS32;
 	assert_int_equal(refusal_of(&elf, "libpython3.11.so.1.0", &version), PY_REFUSAL_ARCHITECTURE);
@@ -391,6 +396,37 @@ static void test_what_is_refused_by_other_names(void **state)
 	assert_int_equal(detect_fixture(&elf, sizeof(elf), "libpython3.so", &runtime), -ENOENT);
 	assert_int_equal(detect_fixture(&elf, sizeof(elf), "python3", &runtime), -ENOENT);
 	assert_int_equal(detect_fixture("#!/bin/sh\n", 10, "python3", &runtime), -ENOENT);
+}
+
+static struct interpreter_file inspected(const struct elf_fixture *elf, const char *path)
+{
+	struct target_file *file = fixture_file(elf, sizeof(*elf));
+	struct interpreter_file info;
+
+	assert_non_null(file);
+	assert_int_equal(interpreter_file_inspect(file, path, &info), 0);
+	target_file_close(file);
+	return info;
+}
+
+/* Without extension modules GraalPy on a JVM maps nothing of Python's but a library in its home. */
+static void test_graalpy_by_its_home(void **state)
+{
+	struct elf_fixture elf;
+	struct interpreter_file info;
+
+	elf_fixture_init(&elf, 0);
+	memset(elf.strings + 1, 'x', 40);
+	elf.section_names[27] = 'x';
+	info = inspected(&elf, "/opt/lib/graalpy25.0/libposix.so");
+	assert_int_equal(info.kind, INTERPRETER_SUSPECT);
+	assert_int_equal(info.refusal, PY_REFUSAL_NOT_CPYTHON);
+	assert_int_equal(inspected(&elf, "/opt/graalpy25.0/lib/libposix.so").kind, INTERPRETER_NONE);
+	assert_int_equal(inspected(&elf, "/opt/graalpy-tools/libposix.so").kind, INTERPRETER_NONE);
+	assert_int_equal(inspected(&elf, "graalpy25").kind, INTERPRETER_NONE);
+	/* A name is no evidence against a CPython. */
+	elf_fixture_init(&elf, 0x030b02f0);
+	assert_int_equal(inspected(&elf, "/opt/lib/graalpy25.0/libposix.so").refusal, PY_REFUSAL_NONE);
 }
 
 static void test_processes_without_python(void **state)
@@ -454,6 +490,7 @@ static void test_one_mapping(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_graalpy_by_its_home),
 		cmocka_unit_test(test_processes_without_python),
 		cmocka_unit_test(test_installed_pythons),
 		cmocka_unit_test(test_deleted_under_another_name),

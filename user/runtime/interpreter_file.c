@@ -23,6 +23,7 @@ enum symbol_name {
 	SYMBOL_GET_VERSION,
 	SYMBOL_PYPY,
 	SYMBOL_GRAAL,
+	SYMBOL_GRAALPY,
 	SYMBOL_FIRST_CNT, /* the above tell interpreters from other files */
 	SYMBOL_VERSION = SYMBOL_FIRST_CNT,
 	SYMBOL_NEGATIVE_REFCOUNT,
@@ -43,6 +44,8 @@ static const char *const symbol_names[SYMBOL_COUNT] = {
 	[SYMBOL_GET_VERSION] = "Py_GetVersion",
 	[SYMBOL_PYPY] = "pypy_execute_source",
 	[SYMBOL_GRAAL] = "graal_create_isolate",
+	/* Of its C API (23.1 to 25.2), which from 25.0 on exports a _PyRuntime and a Py_Version, too. */
+	[SYMBOL_GRAALPY] = "initialize_graal_capi",
 	[SYMBOL_VERSION] = "Py_Version",
 	/* Exists in Py_DEBUG (Py_REF_DEBUG) builds only: Include/object.h, every version. */
 	[SYMBOL_NEGATIVE_REFCOUNT] = "_Py_NegativeRefcount",
@@ -94,6 +97,18 @@ static bool is_libpython_name(const char *path)
 
 	return starts_with(name, "libpython") && name[9] >= '2' && name[9] <= '9' && name[10] == '.' &&
 	       name[11] >= '0' && name[11] <= '9';
+}
+
+/* ".../lib/graalpy25.0/libposix.so": GraalPy's home, as its releases and its jar lay it out. */
+static bool is_in_graalpy_home(const char *path)
+{
+	const char *name = base_name(path), *folder;
+
+	if (name - path < 2)
+		return false;
+	for (folder = name - 1; folder > path && folder[-1] != '/';)
+		folder--;
+	return starts_with(folder, "graalpy") && folder[7] >= '0' && folder[7] <= '9';
 }
 
 static void refuse(struct interpreter_file *info, enum py_refusal refusal)
@@ -274,6 +289,12 @@ static int find_symbols(struct inspection *in)
 	return err;
 }
 
+/* Another file may hold a CPython beside it. */
+static void suspect(struct interpreter_file *info, enum py_refusal refusal)
+{
+	*info = (struct interpreter_file){.kind = INTERPRETER_SUSPECT, .refusal = refusal};
+}
+
 static int inspect_image(struct inspection *in, const char *path)
 {
 	struct interpreter_file *info = in->info;
@@ -289,15 +310,18 @@ static int inspect_image(struct inspection *in, const char *path)
 	info->debug = has(in, SYMBOL_NEGATIVE_REFCOUNT);
 	if (has(in, SYMBOL_PYPY) || (has(in, SYMBOL_GRAAL) && strstr(base_name(path), "python")))
 		refuse(info, PY_REFUSAL_NOT_CPYTHON);
+	else if (has(in, SYMBOL_GRAALPY))
+		suspect(info, PY_REFUSAL_NOT_CPYTHON);
 	else if (info->runtime_addr)
 		return judge_runtime(in);
 	else if (has(in, SYMBOL_GET_VERSION))
 		return judge_by_exports(in); /* 3.6 and older have no _PyRuntime */
 	else if (starts_with(base_name(path), "micropython") && info->is_executable)
 		refuse(info, PY_REFUSAL_NOT_CPYTHON); /* stripped, it exports nothing of its own */
+	else if (is_in_graalpy_home(path))
+		suspect(info, PY_REFUSAL_NOT_CPYTHON);
 	else if (is_libpython_name(path))
-		*info = (struct interpreter_file){.kind = INTERPRETER_SUSPECT,
-						  .refusal = PY_REFUSAL_NO_RUNTIME_SYMBOL};
+		suspect(info, PY_REFUSAL_NO_RUNTIME_SYMBOL);
 	return 0;
 }
 
