@@ -159,6 +159,48 @@ class Legal(unittest.TestCase):
         self.assertIsNotNone(legal.threads(stack(*base, "t1_outer (thread1.py:1)", "t2_middle (thread2.py:1)"), begin))
         self.assertIsNotNone(legal.threads(stack("t1_outer (thread1.py:1)", "t1_middle (thread1.py:1)"), begin))
 
+    def test_greenlets(self):
+        def wrong(judge, *names_):
+            file_of = {"sleep": "gevent/hub.py", "Hub.run": "gevent/hub.py"}
+            return judge(stack(*(f"{n} ({file_of.get(n, n[:2] + '.py' if n[0] == 'g' else 'hubs.py')}:1)" for n in names_)))
+
+        self.assertIsNone(wrong(legal.greenlets, "live", "g0_0", "g0_1", "g0_2", "turn"))
+        self.assertIsNone(wrong(legal.greenlets, "live", "g1_0", "g1_1"))
+        chain = ("live", "g0_0", "g0_1", "g0_2")
+        for judge in (legal.greenlets, legal.hubs):
+            self.assertIn("two greenlets", wrong(judge, "live", "g0_0", "g1_1"))
+            self.assertIn("level", wrong(judge, "live", "g0_0", "g0_2"))
+            self.assertIn("where it does not", wrong(judge, "live", "g1_0", "turn"))
+            self.assertIn("chain", wrong(judge, *chain, "turn", "running"))
+            self.assertIsNotNone(wrong(judge, "g0_0", "g0_1"))
+        self.assertIsNone(wrong(legal.hubs, *chain, "turn", "work"))
+        self.assertIsNone(wrong(legal.hubs, *chain, "turn", "sleep"))
+        self.assertIsNone(wrong(legal.hubs, "Hub.run"))
+        self.assertIsNone(wrong(legal.hubs, "consume", "sleep"))
+        self.assertIn("under gevent", wrong(legal.hubs, "Hub.run", "produce"))
+        self.assertIn("gevent under work", wrong(legal.hubs, *chain, "turn", "work", "sleep"))
+        self.assertIn("no path", wrong(legal.hubs, "produce", "turn"))
+
+    def test_uvloops(self):
+        source = legal.UVLOOPS
+
+        def at(name, tag):
+            return f"{name} (uvloops.py:{min(source.tags[tag])})"
+
+        root = (at("<module>", "top"), at("run", "run"))
+        outer, middle, leaf = at("outer", "outer"), at("middle", "middle"), at("leaf", "leaf")
+        burn = f"burn (uvloops.py:{min(source.functions['burn']) + 2})"
+        self.assertIsNone(legal.uvloops(stack(*root, outer, middle, leaf, burn)))
+        self.assertIsNone(legal.uvloops(stack(*root, at("data_received", "plain"), at("answer", "answer"), burn)))
+        self.assertIsNone(legal.uvloops(stack(*root, outer, middle, at("leaf", "sleep"),
+                                              "sleep (asyncio/tasks.py:7)")))
+        self.assertIn("middle called by run", legal.uvloops(stack(*root, middle)))
+        self.assertIn("burn called by leaf", legal.uvloops(stack(*root, outer, middle, at("leaf", "sleep"), burn)))
+        self.assertIn("line", legal.uvloops(stack(*root, outer, middle, leaf, "burn (uvloops.py:1)")))
+        self.assertIn("asyncio under burn", legal.uvloops(stack(*root, outer, middle, leaf, burn, "f (asyncio/a.py:1)")))
+        self.assertIn("begin", legal.uvloops(stack(outer, middle)))
+        self.assertIn("of other.py", legal.uvloops(stack(*root, "f (other.py:1)")))
+
     def test_judge_counts(self):
         wrong, shown = legal.judge([stack("climb (ladder.py:1)"), stack("climb (ladder.py:1)", marker="[late]")], legal.ladder)
         self.assertEqual((wrong, len(shown)), (1, 1))

@@ -13,7 +13,12 @@ import time
 from lib.folded import names
 from lib.hosts import TARGETS, TOP
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 HANDLER = ("application", "handler", "hot_function")
+# Of bundled.py under 3.13, whose comprehensions have no frame of their own.
+BUNDLED = [("<module>", "bundled.py"), ("bundled_work", "bundled.py"), ("parse", "bundled_parts/parsing.py"),
+           ("JSONDecoder.decode", "json/decoder.py"), ("JSONDecoder.raw_decode", "json/decoder.py"),
+           ("hook", "bundled_parts/parsing.py"), ("hook.<locals>.<genexpr>", "bundled_parts/parsing.py")]
 
 
 class Apps:
@@ -106,6 +111,36 @@ def test_bundle(t):
     recording = t.record("-r", "1khz", "-d", 3, "-p", process.pid)
     found = counts(recording.stacks(process.pid))
     t.claim(found.get(("<module>", "bundled_work"), 0) >= 0.99 * sum(found.values()) > 1000, "its stacks are exact", found)
+
+
+def child_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return next(map(int, file.read().split()), None)
+
+
+def test_pyinstaller(t):
+    """a file made by PyInstaller, whose temporary folder is removed while it runs"""
+    apps = Apps(t)
+    made = subprocess.run([os.path.join(HERE, "make-bundle"), apps.root, "3.13"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True)
+    if made.returncode:
+        t.skip(f"there is no bundle: {made.stderr.strip()[-200:]}")
+    shutil.copy(made.stdout.strip(), apps.outside + "/worker")
+    process = apps.start(apps.inside + "/worker", env={"TMPDIR": apps.inside})
+    pid = child_of(process.pid)
+    unpacked = [name for name in os.listdir(apps.outside) if name.startswith("_MEI")]
+    t.require(pid and len(unpacked) == 1, "it unpacked itself and runs a child", pid, unpacked)
+    shutil.rmtree(os.path.join(apps.outside, unpacked[0]))
+    shown = listing(t, pid)
+    t.claim(shown and shown["version"].startswith("3.13") and not shown["refusal"] and shown["shared"],
+            "ps names its version and its build", shown)
+    recording = t.record("-r", "1khz", "-d", 2, "-p", process.pid)
+    stacks = recording.stacks(pid)
+    total = sum(stack.count for stack in stacks)
+    wrong = [stack.raw for stack in stacks if stack.flagged
+             or [(frame.name, frame.file) for frame in stack.frames] != BUNDLED[:len(stack.frames)]]
+    t.claim(not wrong and total > 500, f"every one of {total} stacks is exact, with the files' names", wrong[:4])
+    t.claim(any(len(stack.frames) == len(BUNDLED) for stack in stacks), "the whole chain was seen")
 
 
 def test_replaced(t):

@@ -28,7 +28,7 @@ def check(t, recording, started, judge, limit_of=lambda python: 0.005):
 
 def test_greenlets(t):
     """three greenlets of different depth that switch all the time: none has another's frames, nor a stale caller"""
-    folders = wheels(t)
+    folders = wheels(t, "greenlet")
     pythons = [python for python in t.pythons if python.minor in folders]
     jobs = [(python, "greenlets.py", 600, python.stage(folders[python.minor])) for python in pythons]
     started = t.start_all(jobs)
@@ -45,17 +45,47 @@ def test_greenlets(t):
         t.note(f"not run, no greenlet for them: {', '.join(missing)}")
 
 
-def wheels(t):
-    """(major, minor) -> folder with greenlet for it."""
-    made = subprocess.run([os.path.join(HERE, "fetch-greenlet")], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def wheels(t, package):
+    """(major, minor) -> folder with the package for it."""
+    made = subprocess.run([os.path.join(HERE, "fetch-wheels"), package], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
     folders = {}
     for line in made.stdout.split("\n"):
         if line:
             version, folder = line.split("\t")
             folders[tuple(int(part) for part in version.split("."))] = folder
     if not folders:
-        t.skip(f"greenlet could not be fetched: {made.stderr.strip()[-200:]}")
+        t.skip(f"{package} could not be fetched: {made.stderr.strip()[-200:]}")
     return folders
+
+
+def check_loop(t, package, script, judge, leaves):
+    """A script on a loop of another's making, under one Python for each way in which stacks are read."""
+    folders = wheels(t, package)
+    pythons = [python for python in t.pythons if python.minor in folders]
+    started = t.start_all([(python, script, 600, python.stage(folders[python.minor])) for python in pythons])
+    recording = t.record("-r", "10khz", "-d", 4)
+    check(t, recording, started, judge, lambda python: 0.05 if python.minor in ((3, 11), (3, 12)) else 0.005)
+    for target in started:
+        seen = {names(stack)[-len(leaf):] for stack in recording.stacks(target.pid) for leaf in leaves}
+        t.claim(seen >= set(leaves), f"{target}: every task was seen at work", sorted(set(leaves) - seen))
+    missing = sorted(set(folders) - {python.minor for python in pythons})
+    if missing:
+        t.note(f"not run, no such Python here: {missing}")
+
+
+def test_uvloop(t):
+    """uvloop: an echo server, its clients and chains of coroutines, every caller and its line"""
+    check_loop(t, "uvloop", "uvloops.py", legal.uvloops,
+               (("run", "outer", "middle", "leaf", "burn"), ("run", "handle", "answer", "burn"),
+                ("run", "client", "check", "burn"), ("run", "later", "burn")))
+
+
+def test_gevent(t):
+    """gevent: greenlets that switch into its hub and hand things over by a queue"""
+    check_loop(t, "gevent", "hubs.py", legal.hubs,
+               (("live", "g0_0", "g0_1", "g0_2", "turn", "work"), ("g1_6", "turn", "work"), ("g2_11", "turn", "work"),
+                ("produce", "work"), ("consume", "work")))
 
 
 def test_callbacks(t):

@@ -4,22 +4,12 @@ own, of its own length, which it leaves and enters again: a stack with functions
 import sys
 
 import pace
+from greenlet_chains import DEPTHS, chain
 
 sys.path.insert(0, sys.argv[2])
 import greenlet  # noqa: E402
 
 END = pace.deadline()
-DEPTHS = (3, 7, 12)
-TEXT = "def g{0}_{1}(turn):\n    return g{0}_{2}(turn)\n"
-LAST = "def g{0}_{1}(turn):\n    for _ in range(5):\n        turn()\n"
-
-
-def chain(number, depth):
-    space = {}
-    for level in range(depth):
-        text = (TEXT if level + 1 < depth else LAST).format(number, level, level + 1)
-        exec(compile(text, f"g{number}.py", "exec"), space)
-    return space[f"g{number}_0"]
 
 
 def live(first, turn):

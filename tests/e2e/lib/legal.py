@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which stacks the extreme targets can have: each judge returns None or why the stack is impossible."""
+import itertools
 import re
 from .folded import names
 from .source import Source, patterns, stack_matches
@@ -114,16 +115,12 @@ def threads_of(python):
     return lambda stack: threads(stack, bootstrap(python))
 
 
-GREENLET_DEPTHS, TURNS = (3, 7, 12), ("main.<locals>.turn", "turn")
+GREENLET_DEPTHS, TURNS = (3, 7, 12), (("main.<locals>.turn",), ("turn",))
 
 
-def greenlets(stack):
-    have = names(stack)
-    if have[0] == "<module>":
-        return None if all(name in ("main", "running") for name in have[1:]) else "a greenlet's function under main"
-    if have[0] != "live":
-        return "begins neither in main nor in a greenlet"
-    chain = have[1:-1] if have[-1] in TURNS else have[1:]
+def greenlet_chain(have, turns):
+    """What is wrong with a greenlet's stack of chains: g<number>_0 and on, and where it may call one of `turns`."""
+    chain = list(itertools.takewhile(lambda name: name.startswith("g"), have))
     number = None
     for level, name in enumerate(chain):
         match = re.match(r"^g(\d)_(\d+)$", name)
@@ -132,9 +129,69 @@ def greenlets(stack):
         if number not in (None, match.group(1)):
             return "functions of two greenlets in one stack"
         number = match.group(1)
-    if have[-1] in TURNS and len(chain) != GREENLET_DEPTHS[int(number or 0)]:
-        return "switches from where it does not"
-    return None
+    rest = tuple(have[len(chain):])
+    if rest not in ((), *turns):
+        return f"{';'.join(rest)} under a greenlet's chain"
+    return "switches from where it does not" if rest and len(chain) != GREENLET_DEPTHS[int(number or 0)] else None
+
+
+def greenlets(stack):
+    have = names(stack)
+    if have[0] == "<module>":
+        return None if all(name in ("main", "running") for name in have[1:]) else "a greenlet's function under main"
+    return greenlet_chain(have[1:], TURNS) if have[0] == "live" else "begins neither in main nor in a greenlet"
+
+
+# Greenlets that gevent runs, by their first function: what may stand below it, gevent's own frames left out.
+HUB_ROOTS = {"produce": ((), ("work",), ("running",)), "consume": ((), ("work",), ("running",)), "<module>": ((), ("main",))}
+HUB_TURNS = (("turn",), ("turn", "work"))
+
+
+def hubs(stack):
+    """A greenlet calls gevent and never the other way round: it is entered by C, and the hub is a greenlet itself."""
+    foreign = [not re.match(r"^(hubs|pace|g\d)\.py$", frame.file) for frame in stack.frames]
+    if foreign != sorted(foreign):
+        return "a greenlet's function under gevent's"
+    have = tuple(name for name, other in zip(names(stack), foreign) if not other)
+    if not have:
+        return None
+    if any(foreign) and have[-1] in ("work", "running"):
+        return f"gevent under {have[-1]}"
+    if have[0] == "live":
+        return None if have == ("live", "running") else greenlet_chain(have[1:], HUB_TURNS)
+    return None if have[1:] in HUB_ROOTS.get(have[0], ()) else f"no path of {have[0]}"
+
+
+def _uvloop_calls():
+    """(caller, callee) -> the lines of the call. What the loop calls stands below run()."""
+    calls = {("<module>", "run"): "top", ("outer", "middle"): "outer", ("outer", "running"): "outer_poll",
+             ("middle", "leaf"): "middle", ("leaf", "burn"): "leaf", ("handle", "answer"): "handle",
+             ("answer", "burn"): "answer", ("client", "check"): "client", ("client", "running"): "client_poll",
+             ("check", "burn"): "check", ("Plain.data_received", "answer"): "plain", ("later", "burn"): "later"}
+    calls.update({("run", task): "run" for task in ("outer", "handle", "client", "later", "main", "Plain.data_received")})
+    return {pair: UVLOOPS.tags[tag] for pair, tag in calls.items()}
+
+
+UVLOOPS = Source("uvloops.py")
+UVLOOP_CALLS = _uvloop_calls()
+UVLOOP_LIBRARY = ("run", "leaf", "handle", "client", "main")  # what calls asyncio's functions
+
+
+def uvloops(stack):
+    known = {name.rpartition(".")[2]: name for name in UVLOOPS.functions}
+    caller = None
+    for frame in stack.frames:
+        name, ours = known.get(frame.name.rpartition(".")[2], frame.name), frame.file in ("uvloops.py", "pace.py")
+        if not ours and not frame.file.startswith("asyncio/"):
+            return f"{frame.name} of {frame.file}"
+        if ours and name in UVLOOPS.functions and frame.line not in (None, *UVLOOPS.functions[name]):
+            return f"line {frame.line} of {name}"
+        if caller and ours and caller[1] not in UVLOOP_CALLS.get((caller[0], name), ()):
+            return f"{name} called by {caller[0]} in line {caller[1]}"
+        if caller and not ours and caller[0] and caller[0] not in UVLOOP_LIBRARY:
+            return f"asyncio under {caller[0]}"
+        caller = (name if ours else "", frame.line)
+    return None if names(stack)[0] == "<module>" else "does not begin in the script"
 
 
 CALLBACKS = (("by_sort", "sort_key", "key_leaf"), ("by_reduce", "reducer", "add"),
@@ -182,5 +239,5 @@ def judge(stacks, function):
     return wrong, shown
 
 
-__all__ = ["judge", "ladder", "generators", "codechurn", "threads", "threads_of", "bootstrap", "greenlets", "callbacks",
-           "interpreters", "stack_matches"]
+__all__ = ["judge", "ladder", "generators", "codechurn", "threads", "threads_of", "bootstrap", "greenlets", "hubs",
+           "uvloops", "callbacks", "interpreters", "stack_matches"]
