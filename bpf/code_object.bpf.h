@@ -89,13 +89,19 @@ static __always_inline u64 text_u64(const struct walk_scratch *s, u16 off)
 	return *(const u64 *)(s->text + (off & TEXT_MASK));
 }
 
+static __always_inline u32 text_state(const struct walk_scratch *s)
+{
+	const struct py_layout *layout = &s->walk.layout;
+
+	return unicode_state((u32)text_u64(s, layout->unicode_state), layout->traits);
+}
+
 /* Where the characters of the string in scratch.text begin. */
 static __always_inline u32 text_data_off(const struct walk_scratch *s)
 {
 	const struct py_layout *layout = &s->walk.layout;
 
-	return unicode_is_ascii((u32)text_u64(s, layout->unicode_state)) ? layout->unicode_ascii_sz
-									 : layout->unicode_compact_sz;
+	return unicode_is_ascii(text_state(s)) ? layout->unicode_ascii_sz : layout->unicode_compact_sz;
 }
 
 /* Reads a string's head into scratch.text. Short strings at the end of a mapping have no room for the
@@ -139,7 +145,7 @@ __noinline u64 text_digest(u32 id, u64 addr)
 	length = text_u64(s, layout->unicode_length);
 	if (hash == FINGERPRINT_NO_HASH) {
 		/* A longer string than any memory only ends up cut at 64 bytes. */
-		sz = length * unicode_char_sz((u32)text_u64(s, layout->unicode_state));
+		sz = length * unicode_char_sz(text_state(s));
 		if (words_read(&s->walk, addr + text_data_off(s), sz))
 			return 0;
 	}
@@ -253,7 +259,7 @@ __noinline int code_record_text(u32 id, u32 part)
 		record->flags |= 1u << part;
 		return 0;
 	}
-	state = text_u64(s, layout->unicode_state);
+	state = text_state(s);
 	length = text_u64(s, layout->unicode_length);
 	if (!unicode_is_compact(state) || !unicode_char_sz(state) || length > LIMIT_KERNEL_NAME_SZ) {
 		record->flags |= 1u << part;

@@ -39,6 +39,8 @@ enum py_trait {
 	PY_TRAIT_FREE_THREADED = 1u << 10,
 	/* Py_DEBUG build. */
 	PY_TRAIT_DEBUG = 1u << 11,
+	/* 3.14+, free-threaded: PyASCIIObject.state has a byte for `interned` (unicode_state.h). */
+	PY_TRAIT_INTERNED_BYTE = 1u << 12,
 	/* up to 3.10: frames are objects (PyFrameObject): `previous` is f_back, `executable` f_code, `instr`
 	 * f_lasti, a signed offset of 32 bits, and `owner` f_gen, the generator or NULL. */
 	PY_TRAIT_FRAME_OBJECT = 1u << 16,

@@ -31,6 +31,17 @@
 
 #define EMIT_FIELD(name, type, member) EMIT(name, offsetof(type, member))
 
+/* Where in PyASCIIObject.state a bit field begins. */
+#define EMIT_STATE_BIT(name, member)                                                                         \
+	do {                                                                                                 \
+		PyASCIIObject text;                                                                          \
+		unsigned int word;                                                                           \
+		__builtin_memset(&text, 0, sizeof(text));                                                    \
+		text.state.member = 1;                                                                       \
+		__builtin_memcpy(&word, &text.state, sizeof(word));                                          \
+		EMIT(name, __builtin_ctz(word));                                                             \
+	} while (0)
+
 void emit_runtime(void)
 {
 	EMIT("version_hex", PY_VERSION_HEX);
@@ -152,6 +163,9 @@ void emit_objects(void)
 	EMIT_FIELD("unicode_length", PyASCIIObject, length);
 	EMIT_FIELD("unicode_hash", PyASCIIObject, hash);
 	EMIT_FIELD("unicode_state", PyASCIIObject, state);
+	EMIT_STATE_BIT("state:kind", kind);
+	EMIT_STATE_BIT("state:compact", compact);
+	EMIT_STATE_BIT("state:ascii", ascii);
 	EMIT("unicode_ascii_sz", sizeof(PyASCIIObject));
 	EMIT("unicode_compact_sz", sizeof(PyCompactUnicodeObject));
 	EMIT_FIELD("bytes_size", PyVarObject, ob_size);

@@ -149,7 +149,9 @@ static void put_text(struct sim_interpreter *sim, u64 addr, const char *text, u6
 
 	sim_put_u64(sim->memory, addr + layout->unicode_length, sz);
 	sim_put_u64(sim->memory, addr + layout->unicode_hash, hash);
-	sim_put_u32(sim->memory, addr + layout->unicode_state, 1 << 2 | 1 << 5 | 1 << 6);
+	sim_put_u32(sim->memory, addr + layout->unicode_state,
+		    layout->traits & PY_TRAIT_INTERNED_BYTE ? 3 | 1 << 8 | 1 << 11 | 1 << 12
+							    : 3 | 1 << 2 | 1 << 5 | 1 << 6);
 	sim_put(sim->memory, addr + layout->unicode_ascii_sz, text, sz + 1);
 }
 

@@ -253,6 +253,22 @@ static void test_wide_names(void **state)
 	assert_frame(fix, 7, 0, "\xe4\xb8\xadx\xe9", "<string>", 10);
 }
 
+/* As test_wide_names, and an ASCII one. */
+static void test_names_of_free_threaded_314(void **state)
+{
+	static const u16 wide[] = {0x4e2d, 'x', 0xdce9};
+	struct fixture *fix = *state;
+
+	g_layout.traits = PY_TRAIT_CODE_VERSION | PY_TRAIT_INTERNED_BYTE;
+	set_target("", "<string>", 7);
+	g_target.filename.state = 0xabcde003 | 1 << 8 | 1 << 11 | 1 << 12;
+	g_target.name.state = g_target.filename.state;
+	g_target.qualname.state = 0xabcde002 | 2 << 8 | 1 << 11;
+	g_target.qualname.length = 3;
+	memcpy(g_target.qualname.wide, wide, sizeof(wide));
+	assert_frame(fix, 7, 0, "\xe4\xb8\xadx\xe9", "<string>", 10);
+}
+
 static void test_hostile_objects(void **state)
 {
 	struct fixture *fix = *state;
@@ -515,6 +531,7 @@ int main(void)
 		TEST(test_contents_tell_apart_before_312),
 		TEST(test_fingerprint_is_the_kernels),
 		TEST(test_wide_names),
+		TEST(test_names_of_free_threaded_314),
 		TEST(test_hostile_objects),
 		TEST(test_shim_is_hidden),
 		TEST(test_records),

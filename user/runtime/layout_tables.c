@@ -370,7 +370,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 249976,
 		.tstate_struct_sz = 832, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED,
 			.runtime_finalizing = 784, .runtime_interpreters_head = 808, .interp_next = 7272,
 			.interp_threads_head = 7344, .interp_code_proof = 8024, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -390,7 +390,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 250040,
 		.tstate_struct_sz = 832, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 784, .runtime_interpreters_head = 808, .interp_next = 7272,
 			.interp_threads_head = 7344, .interp_code_proof = 8024, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -450,7 +450,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 250328,
 		.tstate_struct_sz = 888, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED,
 			.runtime_finalizing = 912, .runtime_interpreters_head = 936, .interp_next = 7264,
 			.interp_threads_head = 7336, .interp_code_proof = 7952, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -471,7 +471,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 250392,
 		.tstate_struct_sz = 888, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 912, .runtime_interpreters_head = 936, .interp_next = 7264,
 			.interp_threads_head = 7336, .interp_code_proof = 7952, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -1017,7 +1017,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 249992,
 		.tstate_struct_sz = 832, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED,
 			.runtime_finalizing = 784, .runtime_interpreters_head = 808, .interp_next = 7272,
 			.interp_threads_head = 7344, .interp_code_proof = 8040, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -1037,7 +1037,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 250056,
 		.tstate_struct_sz = 832, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 784, .runtime_interpreters_head = 808, .interp_next = 7272,
 			.interp_threads_head = 7344, .interp_code_proof = 8040, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -1097,7 +1097,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 250344,
 		.tstate_struct_sz = 888, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED,
 			.runtime_finalizing = 912, .runtime_interpreters_head = 936, .interp_next = 7264,
 			.interp_threads_head = 7336, .interp_code_proof = 7968, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -1118,7 +1118,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 250408,
 		.tstate_struct_sz = 888, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 912, .runtime_interpreters_head = 936, .interp_next = 7264,
 			.interp_threads_head = 7336, .interp_code_proof = 7968, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,

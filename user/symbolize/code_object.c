@@ -83,7 +83,7 @@ static int read_text_head(struct read_ahead *ahead, const struct py_layout *layo
 		err = read_span(ahead, addr, layout->unicode_ascii_sz, &span);
 	if (err)
 		return err;
-	state = span_u32(&span, layout->unicode_state);
+	state = unicode_state(span_u32(&span, layout->unicode_state), layout->traits);
 	*ret_head = (struct text_head){
 		.hash = span_u64(&span, layout->unicode_hash),
 		.length = span_u64(&span, layout->unicode_length),
