@@ -32,7 +32,6 @@ GENERATED += "y = " + "+".join(["z" * 300] * 3) + "\n"
 
 
 def ranges_by_address(code):
-    import ctypes
     ask = ctypes.pythonapi.PyCode_Addr2Line
     for offset in range(0, len(code.co_code), 2):
         yield offset, offset + 2, ask(ctypes.py_object(code), offset)
@@ -63,7 +62,10 @@ def main():
             print_code(code)
 
 
-if sys.version_info < (3, 10) and importlib.util.find_spec("_ctypes") is None:
-    sys.exit(77)  # Built without libffi, it tells no lines.
+if sys.version_info < (3, 10):
+    try:
+        import ctypes
+    except ImportError:
+        sys.exit(77)  # Built without libffi, or its libffi is not here: it tells no lines.
 sys.setrecursionlimit(10000)
 main()

@@ -5,6 +5,7 @@ panopy_unit_test(symbolize_line_table_truth_test SOURCES symbolize_line_table_tr
 panopy_unit_test(symbolize_py_string_test SOURCES symbolize_py_string_test.c STAGES base symbolize)
 panopy_unit_test(symbolize_tables_test SOURCES symbolize_tables_test.c STAGES base symbolize)
 panopy_unit_test(symbolize_code_store_test SOURCES symbolize_code_store_test.c STAGES base symbolize)
+panopy_unit_test(symbolize_failed_reads_test SOURCES symbolize_failed_reads_test.c STAGES base symbolize)
 panopy_unit_test(symbolize_short_path_test SOURCES symbolize_short_path_test.c STAGES base symbolize)
 panopy_unit_test(symbolize_code_object_test SOURCES symbolize_code_object_test.c STAGES base symbolize)
 panopy_unit_test(symbolize_code_cache_test SOURCES symbolize_code_cache_test.c STAGES base symbolize)

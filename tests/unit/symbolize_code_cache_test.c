@@ -276,14 +276,18 @@ static void test_hostile_objects(void **state)
 	set_target("name", "<string>", 7);
 	g_target.qualname.length = UINT64_MAX;
 	assert_unnamed(fix, code_addr(), 7);
+	fix->source.epoch++;		       /* what failed is not read again right away */
 	g_target.qualname.length = 1ULL << 40; /* cut, and not mapped */
 	assert_unnamed(fix, code_addr(), 7);
+	fix->source.epoch++;
 	set_target("name", "<string>", 7);
 	g_target.qualname.state = 0;
 	assert_unnamed(fix, code_addr(), 7);
+	fix->source.epoch++;
 	set_target("name", "<string>", 7);
 	g_target.linetable.size = UINT64_MAX;
 	assert_unnamed(fix, code_addr(), 7);
+	fix->source.epoch++;
 	set_target("name", "<string>", 7);
 	g_target.code.filename = 8;
 	assert_unnamed(fix, code_addr(), 7);
@@ -291,6 +295,22 @@ static void test_hostile_objects(void **state)
 	assert_unnamed(fix, 0, 7);
 	assert_int_equal(code_cache_stats(fix->cache)->invalid, 3);
 	assert_int_equal(code_cache_stats(fix->cache)->codes, 0);
+}
+
+/* A stack of one unreadable code object costs one read, however deep it is. */
+static void test_unreadable_is_left_alone(void **state)
+{
+	struct fixture *fix = *state;
+
+	set_target("name", "<string>", 7);
+	g_target.qualname.state = 0;
+	for (int frame = 0; frame < 1000; frame++)
+		assert_unnamed(fix, code_addr(), 7);
+	assert_int_equal(code_cache_stats(fix->cache)->remote_reads, 1);
+	assert_int_equal(code_cache_stats(fix->cache)->misses, 1000);
+	/* Another one of the process is another matter. */
+	set_target("name", "<string>", 8);
+	assert_frame(fix, 8, 0, "name", "<string>", 10);
 }
 
 static void test_shim_is_hidden(void **state)
@@ -533,6 +553,7 @@ int main(void)
 		TEST(test_wide_names),
 		TEST(test_names_of_free_threaded_314),
 		TEST(test_hostile_objects),
+		TEST(test_unreadable_is_left_alone),
 		TEST(test_shim_is_hidden),
 		TEST(test_records),
 		TEST(test_cut_records),

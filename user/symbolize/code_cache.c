@@ -14,9 +14,11 @@
 #include <string.h>
 
 #include "base/byte_buf.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "symbolize/code_object.h"
 #include "symbolize/code_store.h"
+#include "symbolize/failed_reads.h"
 #include "symbolize/line_table.h"
 #include "symbolize/py_string.h"
 #include "symbolize/short_path.h"
@@ -60,6 +62,7 @@ struct code_cache {
 	struct string_table *tables;
 	struct code_store *store;
 	struct short_path *paths;
+	struct failed_reads *failed;
 	struct code_object object; /* scratch */
 	struct byte_buf text;	   /* scratch */
 	size_t max_table_bytes;
@@ -91,6 +94,8 @@ int code_cache_new(struct code_cache **ret_cache, const struct code_cache_config
 										  : MAX_CODES_DEFAULT);
 	if (!err)
 		err = short_path_new(&cache->paths);
+	if (!err)
+		err = failed_reads_new(&cache->failed);
 	if (err) {
 		code_cache_free(cache);
 		return err;
@@ -103,6 +108,7 @@ void code_cache_free(struct code_cache *cache)
 {
 	if (!cache)
 		return;
+	failed_reads_free(cache->failed);
 	short_path_free(cache->paths);
 	code_store_free(cache->store);
 	string_table_free(cache->tables);
@@ -385,6 +391,8 @@ static int find_code(struct code_cache *cache, const struct code_source *source,
 		     u32 *ret_idx)
 {
 	struct code_key key = {source->epoch, frame->code, frame->fingerprint};
+	u64 now;
+	int err;
 
 	if (!frame->code || (!frame->fingerprint && !is_static(frame->code, source)))
 		return -ESTALE;
@@ -395,7 +403,13 @@ static int find_code(struct code_cache *cache, const struct code_source *source,
 		return 0;
 	}
 	cache->stats.misses++;
-	return read_in(cache, &key, source, ret_idx);
+	now = clock_monotonic_ns();
+	if (failed_reads_hold(cache->failed, &key, now))
+		return -ESTALE;
+	err = read_in(cache, &key, source, ret_idx);
+	if (err && err != -ENOSPC && source->mem)
+		failed_reads_note(cache->failed, &key, now);
+	return err;
 }
 
 static enum frame_name_result name_slowly(struct code_cache *cache, const struct code_source *source,
