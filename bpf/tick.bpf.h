@@ -7,7 +7,8 @@
  * never left the CPU in between; else as many as its CPU time grew by, for it may have slept through the
  * rest (the timers of an idle CPU of a virtual machine come when its host likes). What the thread ran
  * weighs in its sample. A gap with an idle CPU on either side is told apart: no thread waited for it. So
- * is what the host of a virtual machine took from the CPU: no thread ran then, and none's CPU clock went.
+ * is what the host of a virtual machine took from the CPU: no thread ran then. Whole periods of it: a tick that fell
+ * due meanwhile and comes late still counts.
  */
 #ifndef PANOPY_TICK_BPF_H
 #define PANOPY_TICK_BPF_H
@@ -89,7 +90,7 @@ static __always_inline u16 tick_account(u64 now, u32 tid)
 		due = whole_periods(now - last->time_ns);
 		periods = whole_periods(now - last->time_ns - tick_stolen(last, &tick));
 		/* The tick that ends the gap came. */
-		if (due > 1)
+		if (due > 1 && tid && last->tid)
 			stat_add(BPF_STAT_TICKS_STOLEN, due - (periods ? periods : 1));
 	}
 	if (periods > 1) {

@@ -11,8 +11,8 @@
 #include "sample.h"
 
 /* A window covers one page of the data stack: 75 ns for a read of up to 256 bytes, 120 ns for a page
- * (Linux 6.18, x86-64). Not more: where generators lie between ordinary frames, each of those reads it anew. The
- * span behind it lets masked offsets stay inside the buffer. */
+ * (Linux 6.18, x86-64). Not more: a chain that leaves the chunk or jumps far down after a frame has paid for all of
+ * it. The span behind it lets masked offsets stay inside the buffer. */
 enum {
 	WALK_WINDOW_SZ = 4096,
 #if LOOPS == LOOPS_MAY_GOTO

@@ -117,11 +117,17 @@ static char *canonical_path(const char *path)
 	return real;
 }
 
+/* NULL for standard output, too. */
+static char *file_of(const char *option)
+{
+	return option && strcmp(option, "-") != 0 ? canonical_path(option) : NULL;
+}
+
 /* One path in two spellings: the summary would replace the stacks. */
 static int outputs_check(const struct options *options)
 {
-	CLEANUP_FREE char *output = options->output ? canonical_path(options->output) : NULL;
-	CLEANUP_FREE char *summary = options->summary ? canonical_path(options->summary) : NULL;
+	CLEANUP_FREE char *output = file_of(options->output);
+	CLEANUP_FREE char *summary = file_of(options->summary);
 	struct stat st;
 
 	if (!output || !summary || strcmp(output, summary) != 0 ||
@@ -145,7 +151,8 @@ static int output_check(const char *path)
 		/* Of nothing: tells whether it is open at all. */
 		if (write(STDOUT_FILENO, "", 0) == 0 || errno != EBADF)
 			return 0;
-		log_error(LOG_TOPIC_EXPORT, "standard output cannot be written: it is closed");
+		log_error(LOG_TOPIC_EXPORT, "standard output cannot be written: it is closed, or open for "
+					    "reading only");
 		return -EBADF;
 	}
 	/* A reader at the other end of a pipe would take the probe for the end. */

@@ -34,7 +34,7 @@ static int fail(const struct failure *failure, int exit_code, int err, const cha
 	bool too_many_files = err == -EMFILE;
 
 	if (too_many_files)
-		what = "raise the limit of open files with `ulimit -n 1024`";
+		what = "raise the limit of open files with `ulimit -n 4096`";
 	snprintf(failure->message, failure->sz, "%s: %s", what, strerror(-err));
 	*failure->exit_code = too_many_files ? EXIT_CODE_FAILURE : exit_code;
 	return err;
@@ -50,7 +50,7 @@ static int check_proc(const struct failure *failure)
 /* Told beforehand: libbpf takes a descriptor that its probes do not get for a feature that the kernel lacks. */
 static int check_open_files(const struct failure *failure)
 {
-	rlim_t needed = MIN_OPEN_FILES + MIN_OPEN_FILES_PER_CPU * (rlim_t)sysconf(_SC_NPROCESSORS_CONF);
+	rlim_t needed = MIN_OPEN_FILES + MIN_OPEN_FILES_PER_CPU * (rlim_t)sysconf(_SC_NPROCESSORS_ONLN);
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= needed)

@@ -257,7 +257,6 @@ static void test_stdout(void **state)
 
 enum { PIPE_BYTES = 1 << 20 };
 
-/* Takes all that comes and says how much it was, in units of 64 KiB. */
 static void on_interrupt(int number)
 {
 	(void)number;
@@ -298,6 +297,7 @@ static void test_abort_at_any_instant(void **state)
 	assert_int_equal(entry_count(), before);
 }
 
+/* Takes all that comes and says how much it was, in units of 64 KiB. */
 static void __attribute__((noreturn)) run_slow_reader(int fd)
 {
 	static char buf[1 << 16];

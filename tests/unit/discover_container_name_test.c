@@ -278,6 +278,8 @@ static void test_containerd_namespaces(void **state)
 	assert_string_equal(found.id, B);
 }
 
+#define TEXT_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
 static void test_bare_runtimes(void **state)
 {
 	struct container_name found;
@@ -296,6 +298,12 @@ static void test_bare_runtimes(void **state)
 	is_unknown("/other/web");
 	is_unknown("/web");
 	is_unknown("/job/below");
+	/* States that say nothing of use. */
+	put("run/crun/bare/status", "{\"pid\":5,\"cgroup-path\":\"\"}");
+	is_unknown("/group/bare");
+	put("run/crun/far/status",
+	    "{\"pid\":5,\"cgroup-path\":\"/" TEXT_64 TEXT_64 TEXT_64 TEXT_64 TEXT_64 "/far\"}");
+	is_unknown("/group/far");
 	/* Not that of another group, whose path ends like this. */
 	put("run/runc/task/state.json",
 	    "{\"id\":\"task\",\"cgroup_paths\":{\"\":\"/sys/fs/cgroup/unified/a/task\","
@@ -303,6 +311,7 @@ static void test_bare_runtimes(void **state)
 	    "task\"},"
 	    "\"config\":{\"labels\":[\"bundle=/b\"]}}");
 	is_unknown("/task");
+	is_unknown("/cpu,cpuacct/a/task");
 	is_called("/a/task", "task", "runc");
 	is_called("/s/task", "task", "runc");
 	assert_int_equal(look_up("/system.slice/cron.service", &found), -ENOENT);

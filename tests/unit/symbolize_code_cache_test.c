@@ -418,6 +418,21 @@ static void test_cut_records(void **state)
 	assert_unnamed(fix, code_addr(), 7);
 }
 
+/* Nor do records of it have it read. */
+static void test_cut_record_of_unreadable(void **state)
+{
+	struct fixture *fix = *state;
+	struct record record;
+	size_t sz = make_record(&record, CODE_RECORD_FILENAME_CUT, "name", "");
+
+	set_target("name", "<string>", 7);
+	g_target.qualname.state = 0;
+	for (int sample = 0; sample < 100; sample++)
+		assert_int_equal(code_cache_on_record(fix->cache, &record.head, sz, &fix->source), 0);
+	assert_unnamed(fix, code_addr(), 7);
+	assert_int_equal(code_cache_stats(fix->cache)->remote_reads, 1);
+}
+
 static void test_broken_records(void **state)
 {
 	struct fixture *fix = *state;
@@ -557,6 +572,7 @@ int main(void)
 		TEST(test_shim_is_hidden),
 		TEST(test_records),
 		TEST(test_cut_records),
+		TEST(test_cut_record_of_unreadable),
 		TEST(test_broken_records),
 		TEST(test_options),
 		TEST(test_unknown_lines),

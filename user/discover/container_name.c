@@ -154,18 +154,19 @@ static bool take_podman(struct lookup *lookup, struct json_object *state)
  * version 1 by one controller, of which the folder's name may have several ("cpu,cpuacct"). */
 static bool is_mount_of(const char *folder, size_t sz, const char *hierarchy)
 {
-	static const char NAMED[] = "name=";
+	static const char TOP[] = "/sys/fs/cgroup", UNIFIED[] = "/sys/fs/cgroup/unified", NAMED[] = "name=";
 	char words[NAME_MAX + 3], word[NAME_MAX + 3];
-	const char *slash = memrchr(folder, '/', sz);
-	size_t name_sz = slash ? sz - (size_t)(slash + 1 - folder) : 0;
 
-	if (!name_sz || name_sz > NAME_MAX || strlen(hierarchy) > NAME_MAX)
-		return false;
-	snprintf(words, sizeof(words), ",%.*s,", (int)name_sz, slash + 1);
 	if (!*hierarchy)
-		return !strcmp(words, ",cgroup,") || !strcmp(words, ",unified,");
+		return (sz == sizeof(TOP) - 1 && !memcmp(folder, TOP, sz)) ||
+		       (sz == sizeof(UNIFIED) - 1 && !memcmp(folder, UNIFIED, sz));
+	if (sz <= sizeof(TOP) || sz - sizeof(TOP) > NAME_MAX || memcmp(folder, TOP, sizeof(TOP) - 1) != 0 ||
+	    folder[sizeof(TOP) - 1] != '/' || memchr(folder + sizeof(TOP), '/', sz - sizeof(TOP)) ||
+	    strlen(hierarchy) > NAME_MAX)
+		return false;
 	if (strncmp(hierarchy, NAMED, sizeof(NAMED) - 1) == 0)
 		hierarchy += sizeof(NAMED) - 1;
+	snprintf(words, sizeof(words), ",%.*s,", (int)(sz - sizeof(TOP)), folder + sizeof(TOP));
 	snprintf(word, sizeof(word), ",%s,", hierarchy);
 	return strstr(words, word);
 }
@@ -184,8 +185,11 @@ static bool has_cgroup(const struct lookup *lookup, struct json_object *groups)
 {
 	const char *path = lookup->id->path;
 
-	if (json_object_is_type(groups, json_type_string))
-		return strcmp(text_of(groups), path) == 0;
+	if (json_object_is_type(groups, json_type_string)) {
+		const char *text = text_of(groups);
+
+		return text && strcmp(text, path) == 0;
+	}
 	if (!json_object_is_type(groups, json_type_object))
 		return false;
 	json_object_object_foreach(groups, key, value)

@@ -295,16 +295,14 @@ static int validate_record(const struct code_record *record, size_t sz, struct c
 
 /* Reads the code object from the process; a counted failure otherwise. A fingerprint of 0 is only let
  * through for static code objects (find_code): those cannot be another one, whatever theirs is. */
-static int read_in(struct code_cache *cache, const struct code_key *key, const struct code_source *source,
-		   u32 *ret_idx)
+static int read_anyway(struct code_cache *cache, const struct code_key *key, const struct code_source *source,
+		       u32 *ret_idx)
 {
 	struct code_object *object = &cache->object;
 	struct code_view view = {.key = *key};
 	u32 expected = key->fingerprint;
 	int err = 0;
 
-	if (!source->mem)
-		return -ESRCH;
 	cache->stats.remote_reads++;
 	if (!expected)
 		err = code_object_fingerprint(source->mem, source->layout, key->code, &expected);
@@ -325,6 +323,23 @@ static int read_in(struct code_cache *cache, const struct code_key *key, const s
 			code_store_at(cache->store, *ret_idx)->complete = true;
 	}
 	cache->stats.invalid += err == -EINVAL;
+	return err;
+}
+
+/* Likewise, unless it failed a moment ago. */
+static int read_in(struct code_cache *cache, const struct code_key *key, const struct code_source *source,
+		   u32 *ret_idx)
+{
+	u64 now = clock_monotonic_ns();
+	int err;
+
+	if (!source->mem)
+		return -ESRCH;
+	if (failed_reads_hold(cache->failed, key, now))
+		return -ESTALE;
+	err = read_anyway(cache, key, source, ret_idx);
+	if (err && err != -ENOSPC)
+		failed_reads_note(cache->failed, key, now);
 	return err;
 }
 
@@ -391,8 +406,6 @@ static int find_code(struct code_cache *cache, const struct code_source *source,
 		     u32 *ret_idx)
 {
 	struct code_key key = {source->epoch, frame->code, frame->fingerprint};
-	u64 now;
-	int err;
 
 	if (!frame->code || (!frame->fingerprint && !is_static(frame->code, source)))
 		return -ESTALE;
@@ -403,13 +416,7 @@ static int find_code(struct code_cache *cache, const struct code_source *source,
 		return 0;
 	}
 	cache->stats.misses++;
-	now = clock_monotonic_ns();
-	if (failed_reads_hold(cache->failed, &key, now))
-		return -ESTALE;
-	err = read_in(cache, &key, source, ret_idx);
-	if (err && err != -ENOSPC && source->mem)
-		failed_reads_note(cache->failed, &key, now);
-	return err;
+	return read_in(cache, &key, source, ret_idx);
 }
 
 static enum frame_name_result name_slowly(struct code_cache *cache, const struct code_source *source,
