@@ -96,7 +96,7 @@ static __always_inline void resume_record_begin(struct sample_record *record, co
 	record->tgid = slot->pid_tgid >> 32;
 	record->tid = (u32)slot->pid_tgid;
 	record->identity = 0;
-	record->missed_ticks = 0;
+	record->weight = 0;
 	record->frame_cnt = 0;
 	record->ticket = slot->ticket;
 	record->chunk = 0;

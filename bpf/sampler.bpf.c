@@ -32,7 +32,7 @@ static __always_inline int image_is_current(struct process_config *config, struc
 }
 
 static __always_inline void sample_begin(struct walk_scratch *s, const struct process_config *config,
-					 u64 pid_tgid, u64 now, u16 missed)
+					 u64 pid_tgid, u64 now, u16 weight)
 {
 	struct sample_record *record = scratch_sample(s);
 	struct walk *w = &s->walk;
@@ -50,7 +50,7 @@ static __always_inline void sample_begin(struct walk_scratch *s, const struct pr
 	record->epoch = config->epoch;
 	record->tgid = pid_tgid >> 32;
 	record->tid = (u32)pid_tgid;
-	record->missed_ticks = missed;
+	record->weight = weight;
 	bpf_get_current_comm(record->comm, sizeof(record->comm));
 }
 
@@ -121,7 +121,7 @@ static __always_inline void sample_send(struct walk_scratch *s, u32 ticket)
 }
 
 /* Takes and sends the sample of this tick, where the process is one of ours. */
-static __always_inline int on_tick(struct bpf_perf_event_data *ctx, u64 pid_tgid, u64 now, u16 missed)
+static __always_inline int on_tick(struct bpf_perf_event_data *ctx, u64 pid_tgid, u64 now, u16 weight)
 {
 	u32 tgid = pid_tgid >> 32;
 	struct process_config *config;
@@ -135,14 +135,14 @@ static __always_inline int on_tick(struct bpf_perf_event_data *ctx, u64 pid_tgid
 	if (!config || config->state != PROCESS_CONFIG_READY)
 		return BPF_STAT_TICKS_OTHER;
 	if (!selection_admits()) {
-		__sync_fetch_and_add(&config->outside_ticks, 1 + missed);
+		__sync_fetch_and_add(&config->outside_ticks, weight);
 		return BPF_STAT_TICKS_OUTSIDE;
 	}
 	s = scratch_get(bpf_get_smp_processor_id());
 	if (!s)
 		return BPF_STAT_TICKS_OTHER;
 	task = (struct task_struct *)bpf_get_current_task();
-	sample_begin(s, config, pid_tgid, now, missed);
+	sample_begin(s, config, pid_tgid, now, weight);
 	if (image_is_current(config, task))
 		sample_take(s, ctx, task, (u32)pid_tgid);
 	else
@@ -160,8 +160,8 @@ int on_perf_sample(struct bpf_perf_event_data *ctx)
 {
 	u64 start = bpf_ktime_get_ns();
 	u64 pid_tgid = bpf_get_current_pid_tgid();
-	u16 missed = tick_account(start, (u32)pid_tgid);
-	int kind = on_tick(ctx, pid_tgid, start, missed);
+	u16 weight = tick_account(start, (u32)pid_tgid);
+	int kind = on_tick(ctx, pid_tgid, start, weight);
 	u64 spent = bpf_ktime_get_ns() - start;
 
 	stat_add(BPF_STAT_RUN_NS, spent);

@@ -26,7 +26,7 @@ static __always_inline void repeat_fill(struct repeat_record *record, const stru
 	record->tgid = sample->tgid;
 	record->tid = sample->tid;
 	record->identity = identity;
-	record->missed_ticks = sample->missed_ticks;
+	record->weight = sample->weight;
 	record->flags = sample->flags;
 	record->reserved = 0;
 	record->ticket = sample->ticket;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* Counts the ticks that never came. The kernel skips a program while another one runs on the CPU, and
- * a busy host delivers timers late, both without a word; so each CPU remembers its last tick, and a gap
- * of n periods counts n-1 as not delivered.
+/* What a tick stands for: the time since the CPU's last one. The kernel skips a program while another one runs on
+ * the CPU, and a busy host delivers timers late, both without a word; so each CPU remembers its last tick, and
+ * where n periods passed since, n-1 ticks count as not delivered.
  *
  * Whose they were: all the thread's, if it was there before and after and its switch counts say that it
  * never left the CPU in between; else as many as its CPU time grew by, for it may have slept through the
  * rest (the timers of an idle CPU of a virtual machine come when its host likes). What the thread ran
- * weighs in its sample. A gap with an idle CPU on either side is told apart: no thread waited for it. So
- * is what the host of a virtual machine took from the CPU: no thread ran then. Whole periods of it: a tick that fell
- * due meanwhile and comes late still counts.
+ * weighs in its sample. A gap with an idle CPU on either side is told apart: no thread waited for it.
+ *
+ * What the host of a virtual machine took from the CPU did not pass for any thread. It takes slices shorter than a
+ * period as well, and the timer goes on meanwhile: a tick that came though hardly any time passed weighs nothing.
  */
 #ifndef PANOPY_TICK_BPF_H
 #define PANOPY_TICK_BPF_H
@@ -20,6 +21,7 @@
 #include "cpu_tick.h"
 #include "kernel_compat.bpf.h"
 #include "maps.bpf.h"
+#include "tick_periods.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -38,6 +40,7 @@ static __always_inline void tick_of(struct cpu_tick *tick, const struct cpu_tick
 	if (!tick->stolen_addr && cfg.stolen_time_off)
 		tick->stolen_addr = task_stolen_time_addr(task, cfg.stolen_time_off);
 	tick->stolen_ns = stolen_time_read(tick->stolen_addr);
+	tick->carry_ns = last->carry_ns;
 	if (!tid)
 		return;
 	tick->switch_cnt = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
@@ -45,7 +48,7 @@ static __always_inline void tick_of(struct cpu_tick *tick, const struct cpu_tick
 	tick->cpu_time_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
 }
 
-/* How many of the ticks that were missed since `last` the thread of `tick` ran through. */
+/* Of the ticks that were missed since `last`, those that the thread of `tick` ran through. */
 static __always_inline u64 tick_own(const struct cpu_tick *last, const struct cpu_tick *tick, u64 missed)
 {
 	u64 ran;
@@ -69,39 +72,48 @@ static __always_inline u64 tick_stolen(const struct cpu_tick *last, const struct
 	return stolen < gap ? stolen : gap;
 }
 
-static __always_inline u64 whole_periods(u64 ns)
+/* Counts the ticks that never came before this one; returns how many of them its sample stands for. */
+static __always_inline u64 tick_missed(const struct cpu_tick *last, const struct cpu_tick *tick, u64 periods)
 {
-	return (ns + cfg.period_ns / 2) / cfg.period_ns;
+	u64 own, idle = 0;
+
+	if (periods < 2)
+		return 0;
+	own = tick_own(last, tick, periods - 1);
+	if (tick->tid == last->tid || !tick->tid || !last->tid)
+		idle = periods - 1 - own;
+	stat_add(BPF_STAT_TICKS_NOT_DELIVERED_IDLE, idle);
+	stat_add(BPF_STAT_TICKS_NOT_DELIVERED, periods - 1 - idle);
+	return own;
 }
 
-/* Notes a tick of the CPU; returns how many that were due before it belong to the thread's sample. */
-static __always_inline u16 tick_account(u64 now, u32 tid)
+/* Notes a tick of the CPU; returns how many periods a sample of it weighs, at most 65535. Not inlined, for the walk
+ * needs the stack. */
+static __noinline u64 tick_account(u64 now, u32 tid)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	struct cpu_tick *last = bpf_map_lookup_elem(&last_ticks, &cpu);
 	struct cpu_tick tick = {};
-	u64 due, periods = 0, own = 0, idle = 0;
+	u64 due = 0, periods = 1, weight;
 
 	stat_add(BPF_STAT_TICKS, 1);
 	if (!last)
-		return 0;
+		return 1;
 	tick_of(&tick, last, now, tid);
 	if (last->time_ns && now > last->time_ns) {
-		due = whole_periods(now - last->time_ns);
-		periods = whole_periods(now - last->time_ns - tick_stolen(last, &tick));
-		/* The tick that ends the gap came. */
-		if (due > 1 && tid && last->tid)
-			stat_add(BPF_STAT_TICKS_STOLEN, due - (periods ? periods : 1));
+		u64 gap = now - last->time_ns;
+
+		due = (gap + cfg.period_ns / 2) / cfg.period_ns;
+		periods = tick_periods(&tick.carry_ns, gap - tick_stolen(last, &tick), cfg.period_ns);
 	}
-	if (periods > 1) {
-		own = tick_own(last, &tick, periods - 1);
-		if (tid == last->tid || !tid || !last->tid)
-			idle = periods - 1 - own;
-		stat_add(BPF_STAT_TICKS_NOT_DELIVERED_IDLE, idle);
-		stat_add(BPF_STAT_TICKS_NOT_DELIVERED, periods - 1 - idle);
-	}
+	weight = periods ? 1 + tick_missed(last, &tick, periods) : 0;
+	if (tid && !periods)
+		stat_add(BPF_STAT_TICKS_WEIGHTLESS, 1);
+	/* The tick that ends the gap came. */
+	if (tid && last->tid && due > 1 && due > periods)
+		stat_add(BPF_STAT_TICKS_STOLEN, due - (periods ? periods : 1));
 	*last = tick;
-	return own > 0xffff ? 0xffff : own;
+	return weight > 0xffff ? 0xffff : weight;
 }
 
 #endif

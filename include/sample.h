@@ -83,7 +83,7 @@ struct sample_record {
 	u64 identity;	  /* of the stack; 0: it will never be referred to */
 	u64 resume_frame; /* truncated: address of the first frame not read; else 0 */
 	u32 frame_cnt;	  /* <= LIMIT_SAMPLE_FRAMES */
-	u16 missed_ticks; /* ticks of this thread on this CPU that were due before and never came */
+	u16 weight;	  /* periods that the thread ran and that the sample stands for: see tick.bpf.h */
 	u8 status;	  /* enum sample_status */
 	u8 reason;	  /* enum sample_reason */
 	u32 ticket;	  /* SAMPLE_AWAITS_RESUME, SAMPLE_OF_RESUME */
@@ -104,7 +104,7 @@ struct repeat_record {
 	u32 tgid;
 	u32 tid;
 	u64 identity;
-	u16 missed_ticks;
+	u16 weight;
 	u8 flags; /* SAMPLE_OF_RESUME or 0 */
 	u8 reserved;
 	u32 ticket;

@@ -276,7 +276,7 @@ static void on_sample(struct session *session, const struct sample_record *recor
 	sample.tid = record->tid;
 	sample.thread_comm = record->comm;
 	sample.time_ns = record->hdr.time_ns;
-	sample.weight_ns = session->options->period_ns * (1 + record->missed_ticks);
+	sample.weight_ns = session->options->period_ns * record->weight;
 	sample.status = record->status;
 	sample.reason = record->reason;
 	name_frames(session, &source, record->frames, record->frame_cnt, &sample);
@@ -324,7 +324,7 @@ static bool on_repeat(struct session *session, const struct repeat_record *recor
 		.tid = record->tid,
 		.thread_comm = record->comm,
 		.time_ns = record->hdr.time_ns,
-		.weight_ns = session->options->period_ns * (1 + record->missed_ticks),
+		.weight_ns = session->options->period_ns * record->weight,
 		.status = SAMPLE_EXACT,
 	};
 

@@ -110,6 +110,7 @@ static void fill_summary(struct fixture *fixture)
 	summary->bpf_stats[BPF_STAT_TICKS] = 990;
 	summary->bpf_stats[BPF_STAT_TICKS_NOT_DELIVERED] = 7;
 	summary->bpf_stats[BPF_STAT_TICKS_STOLEN] = 3;
+	summary->bpf_stats[BPF_STAT_TICKS_WEIGHTLESS] = 2;
 	summary->bpf_stats[BPF_STAT_SAMPLES] = 100;
 	summary->bpf_stats[BPF_STAT_SAMPLES_DROPPED] = 3;
 	summary->bpf_stats[BPF_STAT_RUN_NS] = 500000;

@@ -189,7 +189,8 @@ static void add_kernel_losses(struct rows *rows, const u64 *stats)
 {
 	static const enum bpf_stat LOSSES[] = {BPF_STAT_SAMPLES_DROPPED,     BPF_STAT_CODES_DROPPED,
 					       BPF_STAT_EVENTS_DROPPED,	     BPF_STAT_PROCESSES_FULL,
-					       BPF_STAT_TICKS_NOT_DELIVERED, BPF_STAT_TICKS_STOLEN};
+					       BPF_STAT_TICKS_NOT_DELIVERED, BPF_STAT_TICKS_STOLEN,
+					       BPF_STAT_TICKS_WEIGHTLESS};
 	static const struct {
 		const char *key, *text;
 	} WORDS[BPF_STAT_COUNT] = {

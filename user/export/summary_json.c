@@ -119,6 +119,7 @@ static void add_lost(struct json_object *root, const struct summary *summary)
 	add_u64(lost, "processes_full", summary->bpf_stats[BPF_STAT_PROCESSES_FULL]);
 	add_u64(lost, "not_delivered", summary->bpf_stats[BPF_STAT_TICKS_NOT_DELIVERED]);
 	add_u64(lost, "stolen", summary->bpf_stats[BPF_STAT_TICKS_STOLEN]);
+	add_u64(lost, "weightless", summary->bpf_stats[BPF_STAT_TICKS_WEIGHTLESS]);
 	for (int loss = 0; loss < SUMMARY_LOSS_COUNT; loss++)
 		add_u64(lost, NAMES[loss], summary->losses[loss]);
 	add_u64(lost, "late", totals->by_status[SAMPLE_LATE]);
