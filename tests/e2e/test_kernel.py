@@ -72,6 +72,19 @@ def test_bare_host(t):
     t.claim(sum(s.count for s in recording.stacks(target.pid)) > 300, "the profile is whole")
 
 
+def test_no_btf(t):
+    """a kernel without BTF: status 5, and one sentence that says so; the command is not left running"""
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    prefix = ("unshare", "-m", "sh", "-c", "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"", "sh")
+    for arguments in (("-p", target.pid), ("--", "touch", os.path.join(t.directory, "ran"))):
+        recording = t.panopy_record("-d", 1, *arguments, prefix=prefix, folder=f"record{len(arguments)}").finish()
+        t.claim(recording.status == 5, f"record {arguments[0]}: status 5", recording.explain())
+        lines = [line for line in recording.errors.split("\n") if line.strip()]
+        t.claim(len(lines) == 1 and "CONFIG_DEBUG_INFO_BTF" in lines[0], "one line, with what to change", lines)
+        t.claim(not os.path.exists(recording.output), "no file is written")
+    t.claim(not os.path.exists(os.path.join(t.directory, "ran")), "and the command is not run")
+
+
 def hotplug_switch():
     """The switch of a CPU that may leave, or None."""
     for path in sorted(glob.glob("/sys/devices/system/cpu/cpu[0-9]*/online")):
