@@ -68,7 +68,8 @@ class Target:
 class Python:
     def __init__(self, version, root, command):
         self.version = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
-        self.build = version.lstrip("0123456789.")  # "", "t" free-threaded, "d" debug, "td", "m" musl
+        # "", "t" free-threaded, "d" debug, "td", "m" musl, "j" a release that runs its JIT
+        self.build = version.lstrip("0123456789.")
         self.text, self.root, self.command = version, root, command
         self._staged = STAGED.setdefault(root, {})
 
@@ -93,6 +94,8 @@ class Python:
     def argv(self, script, *args, directory=TARGETS, options=("-B",)):
         path = os.path.join(self.stage(directory), script)
         enter = ["chroot", self.root] if self.root else []
+        if "j" in self.build:
+            enter += ["env", "PYTHON_JIT=1"]
         return [*enter, self.command, *options, path, *map(str, args)]
 
     def start(self, script, *args, directory=TARGETS, options=("-B",), **keywords):
@@ -127,9 +130,17 @@ def not_run(listing=None):
     return _listing(listing)[1]
 
 
+@functools.lru_cache(maxsize=None)
+def _has_jit(root, command):
+    """Built with a JIT that PYTHON_JIT=1 turns on, as Debian's are from 3.14 on. (3.13 does not tell.)"""
+    enter = ["chroot", root] if root else []
+    asked = [*enter, "env", "PYTHON_JIT=1", command, "-S", "-c", "import sys; sys.exit(not sys._jit.is_enabled())"]
+    return subprocess.run(asked, stderr=subprocess.DEVNULL).returncode == 0
+
+
 def find_pythons(listing=None, builds=("",)):
     """Every supported Python of these builds, oldest first. `listing`: a file in the form that scripts/find-pythons
-    prints."""
+    prints; which of them have a JIT is asked here."""
     found = []
     for line in _listing(listing)[0].split("\n"):
         fields = line.split("\t")
@@ -139,6 +150,8 @@ def find_pythons(listing=None, builds=("",)):
         python = Python(version, "" if root == "-" else root, command)
         if python.minor in SUPPORTED and python.build in builds:
             found.append(python)
+        if "j" in builds and python.minor >= (3, 14) and not python.build and _has_jit(python.root, python.command):
+            found.append(Python(version + "j", python.root, python.command))
     return sorted(found, key=lambda python: (python.version, python.root))
 
 
