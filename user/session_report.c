@@ -31,16 +31,12 @@ void session_draw_progress(struct session *session, u64 now)
 		.elapsed_ns = now - session->started_ns,
 		.running_ns = now - session->begun_ns,
 		.duration_ns = session->options->duration_ns,
+		.processes = profile_process_count(session->profile),
 		.threads = profile_thread_count(session->profile),
 	};
-	const struct summary_process *rows;
 	u64 user_ns, system_ns;
-	size_t row_cnt;
 
 	bpf_counters_read(bpf_loader_stats_fd(session->loader), stats);
-	rows = target_table_summaries(session->targets, &row_cnt);
-	for (size_t i = 0; i < row_cnt; i++)
-		values.processes += profile_process_totals(session->profile, rows[i].process_id) != NULL;
 	values.samples = profile_totals(session->profile)->samples;
 	values.lost = stats[BPF_STAT_SAMPLES_DROPPED];
 	values.own_cpu_ns = session_own_cpu_ns(&user_ns, &system_ns) + stats[BPF_STAT_SAMPLE_NS];

@@ -23,11 +23,13 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "awaited_pids.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "discover/proc_scan.h"
 #include "discover/proc_tree.h"
 #include "kernel/process_publish.h"
+#include "process_rows.h"
 #include "runtime/runtime_detect.h"
 #include "stack/thread_list.h"
 
@@ -44,11 +46,6 @@ enum {
 	 * threads that are gone. A list that is longer has no end. */
 	SEED_STATES_PER_THREAD = 4,
 	SEED_STATES_BESIDE = 256,
-	/* Processes whose arguments are awaited. An exec takes milliseconds, unless its files hang; what has none
-	 * after ten seconds has none. */
-	MAX_UNDECIDED = 1024,
-	UNDECIDED_FIRST_NS = 5 * CLOCK_NS_PER_MS,
-	UNDECIDED_LAST_NS = 5 * CLOCK_NS_PER_S,
 };
 
 struct entry {
@@ -56,25 +53,16 @@ struct entry {
 	UT_hash_handle hh;
 };
 
-struct undecided {
-	pid_t pid;
-	u64 next_ns;
-	u64 wait_ns; /* twice as long each time */
-};
-
 struct target_table {
 	struct target_table_config config;
 	struct process_table *processes;
 	struct runtime_detector *detector;
 	struct entry *targets; /* by epoch */
-	struct summary_process *summaries;
-	size_t summary_cnt;
-	size_t summary_cap;
+	struct process_rows rows;
 	u64 full_cnt;
 	u64 last_epoch;
 	u64 expired_ns;
-	struct undecided undecided[MAX_UNDECIDED];
-	size_t undecided_cnt;
+	struct awaited_pids undecided;
 	pid_t *children; /* of processes just found, to be looked at */
 	size_t child_cnt;
 	size_t child_cap;
@@ -88,6 +76,7 @@ int target_table_new(struct target_table **ret_table, const struct target_table_
 	if (!table)
 		return -ENOMEM;
 	table->config = *config;
+	process_rows_init(&table->rows, MAX_PROCESSES);
 	err = process_table_new(&table->processes, MAX_PROCESSES);
 	err = err ?: runtime_detector_new(&table->detector);
 	if (err) {
@@ -118,7 +107,7 @@ void target_table_free(struct target_table *table)
 	}
 	process_table_free(table->processes);
 	runtime_detector_free(table->detector);
-	free(table->summaries);
+	process_rows_release(&table->rows);
 	free(table->children);
 	free(table);
 }
@@ -185,47 +174,20 @@ static int target_add(struct target_table *table, struct process *process, u64 e
 	return 0;
 }
 
-static struct summary_process *summary_find(struct target_table *table, const struct process *process)
-{
-	for (size_t i = table->summary_cnt; i-- > 0;) {
-		if (table->summaries[i].process_id == process->id)
-			return &table->summaries[i];
-	}
-	return NULL;
-}
-
 static void note_outside(struct target_table *table, const struct process *process, u64 ticks)
 {
-	struct summary_process *row = ticks ? summary_find(table, process) : NULL;
+	struct summary_process *row = ticks ? process_rows_find(&table->rows, process->id) : NULL;
 
 	if (row)
 		row->outside_ticks += ticks;
 }
 
-/* One row a process; a later image of the same process replaces what the row says. */
-static void summary_note(struct target_table *table, const struct process *process,
-			 const struct py_runtime *runtime)
+static void note_row(struct target_table *table, const struct process *process,
+		     const struct py_runtime *runtime)
 {
-	struct summary_process *row = summary_find(table, process);
-
-	if (!row) {
-		if (table->summary_cnt == table->summary_cap) {
-			size_t cap = table->summary_cap ? 2 * table->summary_cap : 64;
-			void *rows = reallocarray(table->summaries, cap, sizeof(*row));
-
-			if (!rows)
-				return;
-			table->summaries = rows;
-			table->summary_cap = cap;
-		}
-		row = &table->summaries[table->summary_cnt++];
-		*row = (struct summary_process){0};
-	}
-	row->process_id = process->id;
-	row->version = runtime->version;
-	row->refusal = runtime->refusal;
-	row->free_threaded = runtime->free_threaded;
-	row->selected = row->selected || selection_holds(table->config.selection, process);
+	if (process_rows_note(&table->rows, process->id, runtime,
+			      selection_holds(table->config.selection, process)))
+		table->full_cnt++;
 }
 
 static int target_publish(struct target_table *table, struct process *process,
@@ -283,28 +245,10 @@ static bool epoch_for(struct target_table *table, pid_t pid, u64 *ret_epoch)
 	return true;
 }
 
-static struct undecided *undecided_find(struct target_table *table, pid_t pid)
-{
-	for (size_t i = 0; i < table->undecided_cnt; i++) {
-		if (table->undecided[i].pid == pid)
-			return &table->undecided[i];
-	}
-	return NULL;
-}
-
 static void await_decision(struct target_table *table, pid_t pid)
 {
-	if (undecided_find(table, pid))
-		return;
-	if (table->undecided_cnt == MAX_UNDECIDED) {
+	if (awaited_pids_add(&table->undecided, pid, clock_monotonic_ns()))
 		table->full_cnt++;
-		return;
-	}
-	table->undecided[table->undecided_cnt++] = (struct undecided){
-		.pid = pid,
-		.next_ns = clock_monotonic_ns() + UNDECIDED_FIRST_NS,
-		.wait_ns = UNDECIDED_FIRST_NS,
-	};
 }
 
 /* What the selection says of an image, by what /proc says of it now. */
@@ -364,7 +308,7 @@ static void discover_one(struct target_table *table, pid_t pid, const struct map
 	if (!err) {
 		if (!is_accepted(table, process, &runtime))
 			return;
-		summary_note(table, process, &runtime);
+		note_row(table, process, &runtime);
 		if (runtime.refusal != PY_REFUSAL_NONE)
 			return;
 		err = target_publish(table, process, &runtime, epoch);
@@ -467,7 +411,7 @@ static void on_fork_event(struct target_table *table, const struct process_event
 		discover(table, event->tgid, NULL);
 		return;
 	}
-	summary_note(table, process, &target->runtime);
+	note_row(table, process, &target->runtime);
 	target_add(table, process, event->epoch, &target->runtime, &target);
 }
 
@@ -612,34 +556,19 @@ void target_table_expire(struct target_table *table, u64 now_ns)
 
 bool target_table_retry(struct target_table *table, u64 now_ns)
 {
-	struct undecided due[MAX_UNDECIDED];
-	size_t due_cnt = 0, kept = 0;
+	struct awaited_pid due[AWAITED_PIDS_MAX];
+	size_t due_cnt = awaited_pids_take_due(&table->undecided, now_ns, due);
 
-	for (size_t i = 0; i < table->undecided_cnt; i++) {
-		if (table->undecided[i].next_ns <= now_ns)
-			due[due_cnt++] = table->undecided[i];
-		else
-			table->undecided[kept++] = table->undecided[i];
-	}
-	table->undecided_cnt = kept;
 	for (size_t i = 0; i < due_cnt; i++) {
-		struct undecided *again;
-
 		discover(table, due[i].pid, NULL);
-		again = undecided_find(table, due[i].pid);
-		if (!again)
-			continue;
-		again->wait_ns = 2 * due[i].wait_ns;
-		again->next_ns = now_ns + again->wait_ns;
-		if (due[i].wait_ns > UNDECIDED_LAST_NS)
-			*again = table->undecided[--table->undecided_cnt];
+		awaited_pids_prolong(&table->undecided, &due[i], now_ns);
 	}
-	return table->undecided_cnt != 0;
+	return table->undecided.cnt != 0;
 }
 
 static void settle_process(struct target_table *table, struct process *process)
 {
-	struct summary_process *row = summary_find(table, process);
+	struct summary_process *row = process_rows_find(&table->rows, process->id);
 	struct process_config config;
 
 	process->cpu_end_ns = cpu_now_ns(process);
@@ -661,18 +590,24 @@ void target_table_settle(struct target_table *table)
 	}
 }
 
+struct row_filter {
+	bool (*was_sampled)(void *ctx, u32 process_id);
+	void *ctx;
+};
+
+static bool is_kept(void *ctx, const struct summary_process *row)
+{
+	const struct row_filter *filter = ctx;
+
+	return row->selected || filter->was_sampled(filter->ctx, row->process_id);
+}
+
 void target_table_drop_unselected(struct target_table *table, bool (*was_sampled)(void *ctx, u32 process_id),
 				  void *ctx)
 {
-	size_t kept = 0;
+	struct row_filter filter = {.was_sampled = was_sampled, .ctx = ctx};
 
-	for (size_t i = 0; i < table->summary_cnt; i++) {
-		const struct summary_process *row = &table->summaries[i];
-
-		if (row->selected || was_sampled(ctx, row->process_id))
-			table->summaries[kept++] = *row;
-	}
-	table->summary_cnt = kept;
+	process_rows_filter(&table->rows, is_kept, &filter);
 }
 
 struct process_table *target_table_processes(struct target_table *table)
@@ -682,8 +617,8 @@ struct process_table *target_table_processes(struct target_table *table)
 
 const struct summary_process *target_table_summaries(const struct target_table *table, size_t *ret_cnt)
 {
-	*ret_cnt = table->summary_cnt;
-	return table->summaries;
+	*ret_cnt = table->rows.cnt;
+	return table->rows.rows;
 }
 
 size_t target_table_live_count(const struct target_table *table)

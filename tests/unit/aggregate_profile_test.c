@@ -98,6 +98,7 @@ static void test_adds_up(void **state)
 	assert_int_equal(profile_totals(profile)->weight_ns, 7000);
 	assert_int_equal(profile_process_totals(profile, 0)->samples, 6);
 	assert_int_equal(profile_process_totals(profile, 3)->samples, 1);
+	assert_int_equal(profile_process_count(profile), 2);
 	assert_null(profile_process_totals(profile, 1));
 	assert_null(profile_process_totals(profile, 99999));
 	assert_int_equal(profile_thread_count(profile), 3);

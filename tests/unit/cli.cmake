@@ -16,8 +16,8 @@ panopy_unit_test(export_stats_table_test
 panopy_unit_test(export_summary_test
     SOURCES export_summary_test.c
     STAGES base discover runtime symbolize aggregate export)
-panopy_unit_test(target_table_test SOURCES target_table_test.c ${user}/target_table.c ${user}/selection.c
-        ${user}/cgroup_selection.c
+panopy_unit_test(target_table_test SOURCES target_table_test.c ${user}/target_table.c ${user}/process_rows.c ${user}/awaited_pids.c
+        ${user}/selection.c ${user}/cgroup_selection.c
     STAGES base discover)
 panopy_unit_test(selection_test
     SOURCES selection_test.c ${user}/selection.c ${user}/cgroup_selection.c

@@ -61,6 +61,7 @@ struct profile {
 	struct profile_totals totals;
 	struct profile_totals *processes; /* by process id */
 	size_t process_cap;
+	size_t process_cnt; /* with samples */
 	struct last_stack *last_stacks[LAST_STACKS];
 	u64 seed;
 };
@@ -367,6 +368,7 @@ static void rename_thread(struct thread *thread, const char *name)
 static void credit(struct profile *profile, struct profile_totals *process, struct leaf *leaf,
 		   const struct profile_sample *sample)
 {
+	profile->process_cnt += process->samples == 0;
 	leaf->samples++;
 	leaf->weight_ns += sample->weight_ns;
 	if (sample->thread_comm)
@@ -435,6 +437,11 @@ const struct profile_totals *profile_process_totals(const struct profile *profil
 	if (process_id >= profile->process_cap || !profile->processes[process_id].samples)
 		return NULL;
 	return &profile->processes[process_id];
+}
+
+size_t profile_process_count(const struct profile *profile)
+{
+	return profile->process_cnt;
 }
 
 size_t profile_thread_count(const struct profile *profile)

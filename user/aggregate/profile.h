@@ -73,6 +73,8 @@ struct profile_totals {
 const struct profile_totals *profile_totals(const struct profile *profile);
 /* NULL when no sample of that process was added. */
 const struct profile_totals *profile_process_totals(const struct profile *profile, u32 process_id);
+/* With samples, both. */
+size_t profile_process_count(const struct profile *profile);
 size_t profile_thread_count(const struct profile *profile);
 
 /* One distinct stack of one thread. */
