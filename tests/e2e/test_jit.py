@@ -3,7 +3,6 @@
 interpreter's all the same; kinds of frames, lines and shares are in the matrix."""
 from lib.source import Source, patterns
 from test_extreme import check_losses, test_extreme  # noqa: F401
-from test_stacks import test_depth, test_threads  # noqa: F401
 
 JITTED = Source("jitted.py")
 # A whole stack; one that ends sooner has its leaf anywhere in its function.
