@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What a tick stands for: the time since the CPU's last one. The kernel skips a program while another one runs on
+/* What a tick stands for: the periods since the CPU's last one. The kernel skips a program while another one runs on
  * the CPU, and a busy host delivers timers late, both without a word; so each CPU remembers its last tick, and
- * where n periods passed since, n-1 ticks count as not delivered.
+ * those that were due in between count as not delivered.
  *
  * Whose they were: all the thread's, if it was there before and after and its switch counts say that it
  * never left the CPU in between; else as many as its CPU time grew by, for it may have slept through the
@@ -9,7 +9,7 @@
  * weighs in its sample. A gap with an idle CPU on either side is told apart: no thread waited for it.
  *
  * What the host of a virtual machine took from the CPU did not pass for any thread. It takes slices shorter than a
- * period as well, and the timer goes on meanwhile: a tick that came though hardly any time passed weighs nothing.
+ * period as well, and the timer goes on meanwhile: a tick of which nothing is left weighs nothing.
  */
 #ifndef PANOPY_TICK_BPF_H
 #define PANOPY_TICK_BPF_H
@@ -21,7 +21,7 @@
 #include "cpu_tick.h"
 #include "kernel_compat.bpf.h"
 #include "maps.bpf.h"
-#include "tick_periods.h"
+#include "tick_grid.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -40,6 +40,7 @@ static __always_inline void tick_of(struct cpu_tick *tick, const struct cpu_tick
 	if (!tick->stolen_addr && cfg.stolen_time_off)
 		tick->stolen_addr = task_stolen_time_addr(task, cfg.stolen_time_off);
 	tick->stolen_ns = stolen_time_read(tick->stolen_addr);
+	tick->due_ns = last->due_ns;
 	tick->carry_ns = last->carry_ns;
 	if (!tid)
 		return;
@@ -54,7 +55,7 @@ static __always_inline u64 tick_own(const struct cpu_tick *last, const struct cp
 	u64 ran;
 
 	/* What it ran elsewhere had ticks there. */
-	if (tick->tid != last->tid || tick->move_cnt != last->move_cnt)
+	if (!tick->tid || tick->tid != last->tid || tick->move_cnt != last->move_cnt)
 		return 0;
 	if (tick->switch_cnt == last->switch_cnt)
 		return missed;
@@ -94,24 +95,25 @@ static __noinline u64 tick_account(u64 now, u32 tid)
 	u32 cpu = bpf_get_smp_processor_id();
 	struct cpu_tick *last = bpf_map_lookup_elem(&last_ticks, &cpu);
 	struct cpu_tick tick = {};
-	u64 due = 0, periods = 1, weight;
+	u64 periods = 1, stolen = 0, weight;
 
 	stat_add(BPF_STAT_TICKS, 1);
 	if (!last)
 		return 1;
 	tick_of(&tick, last, now, tid);
 	if (last->time_ns && now > last->time_ns) {
-		u64 gap = now - last->time_ns;
-
-		due = (gap + cfg.period_ns / 2) / cfg.period_ns;
-		periods = tick_periods(&tick.carry_ns, gap - tick_stolen(last, &tick), cfg.period_ns);
+		periods = tick_grid_step(&tick.due_ns, now, cfg.period_ns);
+		stolen = tick_grid_steal(&tick.carry_ns, tick_stolen(last, &tick), periods, cfg.period_ns);
+		periods -= stolen;
+	} else {
+		tick.due_ns = now;
 	}
 	weight = periods ? 1 + tick_missed(last, &tick, periods) : 0;
 	if (tid && !periods)
 		stat_add(BPF_STAT_TICKS_WEIGHTLESS, 1);
-	/* The tick that ends the gap came. */
-	if (tid && last->tid && due > 1 && due > periods)
-		stat_add(BPF_STAT_TICKS_STOLEN, due - (periods ? periods : 1));
+	/* This one came. */
+	if (tid && stolen)
+		stat_add(BPF_STAT_TICKS_STOLEN, periods ? stolen : stolen - 1);
 	*last = tick;
 	return weight > 0xffff ? 0xffff : weight;
 }

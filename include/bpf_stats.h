@@ -16,7 +16,7 @@
 	  "ticks that were due and never came, next to an idle CPU's")                                       \
 	X(BPF_STAT_TICKS_STOLEN, "ticks_stolen", "ticks that were due while the host ran something else")    \
 	X(BPF_STAT_TICKS_WEIGHTLESS, "ticks_weightless",                                                     \
-	  "ticks that came when their time had been stolen or told before")                                  \
+	  "ticks that came though the host had taken their time")                                            \
 	X(BPF_STAT_TICKS_OTHER, "ticks_other", "ticks in processes that are not profiled")                   \
 	X(BPF_STAT_TICKS_OUTSIDE, "ticks_outside", "ticks in Python processes outside of the selection")     \
 	X(BPF_STAT_SAMPLES, "samples", "samples sent")                                                       \

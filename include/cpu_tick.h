@@ -14,9 +14,10 @@ struct cpu_tick {
 	u64 cpu_time_ns; /* its CPU time by then, as of the scheduler's last look (at most a jiffy ago) */
 	u64 stolen_ns;	 /* what the host had taken from the CPU by then */
 	u64 stolen_addr; /* kernel address of that counter, 0: not looked for yet, or not there */
-	s64 carry_ns;	 /* time that passed and that no tick stands for yet; below 0: was counted ahead */
+	u64 due_ns;	 /* when the tick was due: tick_grid.h */
+	u64 carry_ns;	 /* what was stolen and that no tick was told of yet */
 };
 
-SHARED_ASSERT_SIZE(struct cpu_tick, 56);
+SHARED_ASSERT_SIZE(struct cpu_tick, 64);
 
 #endif

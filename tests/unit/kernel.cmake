@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # One module, without the stage's libbpf.
 panopy_unit_test(kernel_cpu_list_test SOURCES kernel_cpu_list_test.c ${CMAKE_SOURCE_DIR}/user/kernel/cpu_list.c)
-panopy_unit_test(kernel_tick_periods_test SOURCES kernel_tick_periods_test.c)
-target_include_directories(kernel_tick_periods_test PRIVATE ${CMAKE_SOURCE_DIR}/bpf)
+panopy_unit_test(kernel_tick_grid_test SOURCES kernel_tick_grid_test.c)
+target_include_directories(kernel_tick_grid_test PRIVATE ${CMAKE_SOURCE_DIR}/bpf)

@@ -140,7 +140,7 @@ static bool print_kernel_losses(FILE *out, const struct summary *summary)
 			     summary->bpf_stats[BPF_STAT_TICKS_NOT_DELIVERED], 0);
 	any |= print_account(out, "stolen by the machine's host (nobody's CPU time)", NULL,
 			     summary->bpf_stats[BPF_STAT_TICKS_STOLEN], 0);
-	any |= print_account(out, "weigh nothing (their time was stolen, or weighed in before)", NULL,
+	any |= print_account(out, "weigh nothing (the host had taken their time)", NULL,
 			     summary->bpf_stats[BPF_STAT_TICKS_WEIGHTLESS], 0);
 	return any;
 }
