@@ -117,6 +117,12 @@ static __always_inline u64 stolen_time_read(u64 addr)
 	return ns;
 }
 
+/* `now`: CLOCK_MONOTONIC. */
+static __always_inline u64 task_age_ns(struct task_struct *task, u64 now)
+{
+	return now - BPF_CORE_READ(task, start_time);
+}
+
 /* The thread's id in its innermost pid namespace, as gettid() tells it. */
 static __always_inline u32 task_ns_tid(struct task_struct *task)
 {

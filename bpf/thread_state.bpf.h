@@ -34,6 +34,13 @@ enum {
 #endif
 };
 
+/* A vain search stands no longer, for a state may be linked before it has its thread's id (of a thread that is
+ * younger it does not stand at all: sampler.bpf.c), and a new one may lie where the list's head was before. */
+#define THREAD_UNKNOWN_NS 100000000ULL
+
+/* What a step of the search says. */
+enum { SEARCH_ON = 0, SEARCH_FOUND = 1, SEARCH_END = 2, SEARCH_FAULT = 3 };
+
 SHARED_ASSERT(THREAD_SEARCH_ROUNDS >= THREAD_SEARCH_STEPS, "as many as are promised");
 
 static __always_inline u64 tstate_u64(const struct walk_scratch *s, u16 off)
@@ -78,32 +85,32 @@ static __always_inline int tstate_is_linked(const struct walk_scratch *s, u64 ad
 	return link == addr;
 }
 
-/* One step of the search: looks at walk.tstate, moves on to the next. 1 when found, -1 at the end. */
+/* One step of the search: looks at walk.tstate, moves on to the next. */
 __noinline int thread_search_step(u32 id)
 {
 	struct walk_scratch *s = scratch_get(id);
 	u64 head = 0;
 
 	if (!s)
-		return -1;
+		return SEARCH_FAULT;
 	if (!s->walk.tstate) {
 		if (s->walk.interp &&
 		    user_read(&s->walk.interp, sizeof(u64), s->walk.interp + s->walk.layout.interp_next))
-			return -1;
+			return SEARCH_FAULT;
 		if (!s->walk.interp)
-			return -1;
+			return SEARCH_END;
 		s->walk.interp_cnt++;
 		if (user_read(&head, sizeof(head), s->walk.interp + s->walk.layout.interp_threads_head))
-			return -1;
+			return SEARCH_FAULT;
 		s->walk.tstate = head;
-		return 0;
+		return SEARCH_ON;
 	}
 	if (tstate_read(s, s->walk.tstate))
-		return -1;
+		return SEARCH_FAULT;
 	if (tstate_is_mine(s) && tstate_is_linked(s, s->walk.tstate))
-		return 1;
+		return SEARCH_FOUND;
 	s->walk.tstate = tstate_u64(s, s->walk.layout.tstate_next);
-	return 0;
+	return SEARCH_ON;
 }
 
 static __always_inline int thread_search_round(struct walk_scratch *s, u32 i)
@@ -146,7 +153,6 @@ static __always_inline int thread_is_ambiguous(struct walk_scratch *s)
 static __always_inline int thread_search(struct walk_scratch *s, struct thread_slot *slot, u64 owner)
 {
 	u64 head = 0;
-	int found;
 
 	s->walk.tstate = 0;
 	s->walk.interp = 0;
@@ -160,16 +166,24 @@ static __always_inline int thread_search(struct walk_scratch *s, struct thread_s
 	if (user_read(&head, sizeof(head), head + s->walk.layout.interp_threads_head))
 		return SAMPLE_REASON_STATE_FAULT;
 	s->walk.tstate = head;
-	s->walk.search_result = 0;
+	s->walk.search_result = SEARCH_ON;
 	thread_search_steps(s);
-	found = s->walk.search_result;
-	if (!found)
+	if (s->walk.search_result == SEARCH_ON)
 		return SAMPLE_REASON_THREAD_SCAN;
-	/* A state that has the ids but is not the current one may become it, with no change to any list. */
-	slot->owner = found < 0 && s->walk.id_seen ? 0 : owner;
+	if (s->walk.search_result == SEARCH_FAULT)
+		return SAMPLE_REASON_STATE_FAULT;
+	if (s->walk.search_result == SEARCH_FOUND) {
+		slot->owner = owner;
+		slot->tstate = s->walk.tstate;
+		return 0;
+	}
+	/* A state that has the ids but is not the current one may become it with no change to any list; and where
+	 * there are several interpreters, one may be linked behind the first one's head. */
+	slot->owner = s->walk.id_seen || s->walk.interp_cnt ? 0 : owner;
+	slot->tstate = 0;
 	slot->threads_head = head;
-	slot->tstate = found > 0 ? s->walk.tstate : 0;
-	return found > 0 ? 0 : SAMPLE_REASON_NO_THREAD_STATE;
+	slot->until_ns = scratch_sample(s)->hdr.time_ns + THREAD_UNKNOWN_NS;
+	return SAMPLE_REASON_NO_THREAD_STATE;
 }
 
 /* Whether a vain search still stands: the list has the same head, and that is not this thread's. */
@@ -177,6 +191,8 @@ static __always_inline int thread_still_unknown(struct walk_scratch *s, const st
 {
 	u64 interp = 0, head = 0;
 
+	if (scratch_sample(s)->hdr.time_ns > slot->until_ns)
+		return 0;
 	if (user_read(&interp, sizeof(interp),
 		      s->walk.runtime_addr + s->walk.layout.runtime_interpreters_head) ||
 	    user_read(&head, sizeof(head), interp + s->walk.layout.interp_threads_head))

@@ -11,12 +11,13 @@
 enum { THREAD_SLOT_CNT = 1 << 16 };
 
 struct thread_slot {
-	u64 owner;	  /* thread_slot_owner() */
-	u64 tstate;	  /* 0: not a Python thread as long as threads_head is the same */
-	u64 threads_head; /* head of the main interpreter's list when it was searched in vain */
+	u64 owner;  /* thread_slot_owner() */
+	u64 tstate; /* 0: not a Python thread, as long as threads_head is the same and until that time */
+	u64 threads_head; /* head of the only interpreter's list when it was searched in vain */
+	u64 until_ns;	  /* CLOCK_MONOTONIC */
 };
 
-SHARED_ASSERT_SIZE(struct thread_slot, 24);
+SHARED_ASSERT_SIZE(struct thread_slot, 32);
 
 static inline u64 thread_slot_owner(u64 epoch, u32 tid)
 {

@@ -420,6 +420,73 @@ static void budget_is_kept_and_the_rest_found(void **state)
 	stack_completer_free(completer);
 }
 
+static u64 id_addr(const struct image_case *c)
+{
+	return c->tstate + (c->layout.tstate_native_thread_id ? c->layout.tstate_native_thread_id
+							      : c->layout.tstate_thread_id);
+}
+
+static void walk_again(struct image_case *c, struct walker_input *input, u64 time_ms,
+		       struct walker_output *ret_walk)
+{
+	input->time_ns = time_ms * 1000000;
+	walker_walk(input, ret_walk);
+	input->keep_slot = 1;
+}
+
+/* A state that is linked before it has its thread's id is found soon; at once where the list that it is in is not
+ * the one that is looked at. */
+static void vain_searches_stand_for_a_moment(void **state)
+{
+	size_t stood = 0;
+
+	for (size_t i = 0; i < case_cnt; i++) {
+		struct image_case *c = &cases[i];
+		struct walker_input input = image_case_input(c);
+		struct walker_output walk;
+
+		if (is_ambiguous(c))
+			continue;
+		patch_u64(c, id_addr(c), 0x1234);
+		walk_again(c, &input, 1000, &walk);
+		assert_int_equal(walk.status, SAMPLE_NONE);
+		assert_int_equal(walk.reason, SAMPLE_REASON_NO_THREAD_STATE);
+		patch_none(c);
+		walk_again(c, &input, 1001, &walk);
+		stood += walk.status == SAMPLE_NONE;
+		if (image_case_is(c, "subinterpreters"))
+			assert_int_equal(walk.tstate, c->tstate);
+		walk_again(c, &input, 1101, &walk);
+		assert_int_equal(walk.tstate, c->tstate);
+	}
+	assert_true(stood > 0);
+}
+
+/* What cannot be read may hide the thread's own state: the search was not in vain. */
+static void states_that_cannot_be_read_are_told(void **state)
+{
+	size_t hidden = 0;
+
+	for (size_t i = 0; i < case_cnt; i++) {
+		struct image_case *c = &cases[i];
+		struct walker_input input = image_case_input(c);
+		struct walker_output walk;
+		u64 previous = image_case_u64(c, c->tstate + c->layout.tstate_prev);
+
+		if (!previous || is_ambiguous(c))
+			continue;
+		patch_hole(c, previous, c->layout.tstate_sz);
+		walk_again(c, &input, 1000, &walk);
+		assert_int_equal(walk.status, SAMPLE_NONE);
+		assert_int_equal(walk.reason, SAMPLE_REASON_STATE_FAULT);
+		patch_none(c);
+		walk_again(c, &input, 1001, &walk);
+		assert_int_equal(walk.tstate, c->tstate);
+		hidden++;
+	}
+	assert_true(hidden > 0);
+}
+
 struct thread_search {
 	u64 native_id;
 	u64 tstate;
@@ -462,6 +529,8 @@ int main(void)
 		cmocka_unit_test(code_objects_that_are_not_there_are_soon_left_alone),
 		cmocka_unit_test(fingerprints_read_in_batches_are_the_same),
 		cmocka_unit_test(budget_is_kept_and_the_rest_found),
+		cmocka_unit_test(vain_searches_stand_for_a_moment),
+		cmocka_unit_test(states_that_cannot_be_read_are_told),
 		cmocka_unit_test(thread_lists_name_the_thread),
 	};
 

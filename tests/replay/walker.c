@@ -92,6 +92,7 @@ static void begin(struct walk_scratch *s, const struct walker_input *input)
 	w->id_is_native = !!input->id_is_native;
 	w->user_sp = input->user_sp;
 	memset(scratch_sample(s), 0, sizeof(struct sample_record));
+	scratch_sample(s)->hdr.time_ns = input->time_ns;
 }
 
 static void take(struct walk_scratch *s, const struct walker_input *input)
@@ -99,7 +100,8 @@ static void take(struct walk_scratch *s, const struct walker_input *input)
 	struct walk *w = &s->walk;
 	int reason;
 
-	g_kernel.thread_slot = (struct thread_slot){0};
+	if (!input->keep_slot)
+		g_kernel.thread_slot = (struct thread_slot){0};
 	if (input->tstate_hint)
 		g_kernel.thread_slot = (struct thread_slot){.owner = thread_slot_owner(input->epoch, 1),
 							    .tstate = input->tstate_hint};

@@ -31,6 +31,8 @@ struct walker_input {
 	u32 kernel_frames;    /* 0: LIMIT_SAMPLE_FRAMES */
 	u32 compare;	      /* sampler_config.compare */
 	u64 tstate_hint;      /* 0: search */
+	int keep_slot;	      /* what the search before found stands */
+	u64 time_ns;
 	const u64 *registers; /* WALKER_REGISTERS; NULL: interrupted in the kernel */
 	walker_read_fn read;
 	void *ctx;
