@@ -58,9 +58,17 @@ static const struct row containers[] = {
 	{"0::/system.slice/docker-" A ".scope/kubelet.slice/kubelet-kubepods.slice/"
 	 "kubelet-kubepods-burstable.slice/kubelet-kubepods-burstable-pod" POD_ ".slice/cri-containerd-" B
 	 ".scope\n",
-	 IS(CONTAINERD, B), .pod = POD, .outermost = A, .unit = "docker-" A ".scope"},
-	{"0::/docker/" A "/kubelet/kubepods/besteffort/pod" POD "/" B "\n", IS(KUBERNETES, B), .pod = POD,
+	 IS(CONTAINERD, B), .outermost = A, .unit = "docker-" A ".scope"},
+	{"0::/docker/" A "/kubelet/kubepods/besteffort/pod" POD "/" B "\n", IS(KUBERNETES, B),
 	 .outermost = A},
+	/* a pod that a container's root made below it is none of the host's */
+	{"0::/docker/" A "/kubepods/pod" POD "\n", IS(DOCKER, A)},
+	{"0::/docker/" A "/kubepods-pod" POD_ ".slice\n", IS(DOCKER, A)},
+	{"0::/docker/" A "/machine-libpod_pod_" B ".slice\n", IS(DOCKER, A)},
+	{"0::/docker/" A "/" B "/libpod-" B "\n", IS(PODMAN, B), .outermost = A},
+	{"0::/docker/" A "/kubepods-pod" POD_ ".slice:cri-containerd:" B "\n", IS(CONTAINERD, B),
+	 .outermost = A},
+	{"0::/kubepods/pod" STATIC "/" A "/kubepods/pod" POD "\n", IS(KUBERNETES, A), .pod = STATIC},
 	/* v1: an inner daemon made groups in some hierarchies only */
 	{"9:pids:/docker/" A "\n8:memory:/docker/" A "/docker/" B "\n1:name=systemd:/docker/" A "\n",
 	 IS(DOCKER, B), .outermost = A, .path = "/docker/" A "/docker/" B},
@@ -86,6 +94,9 @@ static const struct row containers[] = {
 	{"1:name=systemd:/system.slice/containerd.service/kubepods-pod" POD_ ".slice:cri-containerd:" A "\n",
 	 IS(CONTAINERD, A), .pod = POD, .unit = "containerd.service"},
 	{"0::/kubepods.slice/kubepods-besteffort-pod" POD_ ".slice:crio:" A "\n", IS(CRIO, A), .pod = POD},
+	/* a user's own cluster: the pod's place says whose */
+	{"0::" USER "/kubepods/pod" POD "/" A "\n", IS(KUBERNETES, A), .pod = POD,
+	 .unit = "user@1000.service"},
 	/* a daemon inside of a pod */
 	{"0::/kubepods/burstable/pod" POD "/" A "/docker/" B "\n", IS(DOCKER, B), .pod = POD, .outermost = A},
 	/* containerd without Kubernetes */

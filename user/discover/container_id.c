@@ -194,7 +194,8 @@ static void enter_container(struct path_scan *scan, enum container_runtime runti
 	if (scan->container_cnt++ == 1)
 		memcpy(id->outermost, id->id, sizeof(id->outermost));
 	/* Podman's cgroupfs driver: POD/libpod-ID */
-	if (runtime == CONTAINER_RUNTIME_PODMAN && id->maybe_id[0] && part_is(scan->parent, id->maybe_id))
+	if (scan->container_cnt == 1 && runtime == CONTAINER_RUNTIME_PODMAN && id->maybe_id[0] &&
+	    part_is(scan->parent, id->maybe_id))
 		memcpy(id->pod_uid, id->maybe_id, sizeof(id->pod_uid));
 	id->runtime = runtime;
 	put_part(id->id, name);
@@ -226,7 +227,7 @@ static bool scan_prefixed(struct path_scan *scan, struct part part)
 	return false;
 }
 
-static bool take_pod(struct path_scan *scan, struct part part);
+static void take_pod(struct path_scan *scan, struct part part);
 
 /* SLICE:PREFIX:ID: a path for the systemd driver that a cgroupfs driver took as it was. */
 static bool scan_colons(struct path_scan *scan, struct part part)
@@ -280,7 +281,7 @@ static bool put_pod(struct path_scan *scan, struct part uid)
 
 /* podUID, kubepods-podUID.slice, kubepods-burstable-podUID.slice, with more in front in nested clusters;
  * X-libpod_pod_HASH.slice is podman's. Returns whether its members may be containers by their name alone. */
-static bool take_pod(struct path_scan *scan, struct part part)
+static bool find_pod(struct path_scan *scan, struct part part)
 {
 	struct part uid = part;
 	const char *found;
@@ -302,12 +303,19 @@ static bool take_pod(struct path_scan *scan, struct part part)
 	return found && put_pod(scan, (struct part){found + 4, (size_t)(uid.text + uid.sz - found - 4)});
 }
 
+/* Inside a container, pods are that container's own: anybody's UID may stand there. */
+static void take_pod(struct path_scan *scan, struct part part)
+{
+	if (!scan->container_cnt)
+		(void)find_pod(scan, part);
+}
+
 static bool is_pod(struct part part)
 {
 	struct container_id unused;
 	struct path_scan scan = {.id = &unused};
 
-	return part.sz > 0 && take_pod(&scan, part);
+	return part.sz > 0 && find_pod(&scan, part);
 }
 
 /* Fargate's TASK/TASK-DIGITS. */

@@ -42,7 +42,9 @@ struct container_id {
 	enum container_runtime runtime;
 	char id[CONTAINER_ID_SZ]; /* of the innermost container; a name for nspawn, LXC and OCI; "": none */
 	char outermost[CONTAINER_ID_SZ]; /* the id of the outermost one where several are nested, else "" */
-	char pod_uid[CONTAINER_ID_SZ]; /* with dashes; a static pod's or podman's is hexadecimal; "": none */
+	/* Of the pod that the outermost container is in; with dashes; a static pod's or podman's is hexadecimal;
+	 * "": none. */
+	char pod_uid[CONTAINER_ID_SZ];
 	/* A component like an id whose place says nothing: a container only if a runtime's state knows it. */
 	char maybe_id[CONTAINER_ID_SZ];
 	char unit[CONTAINER_ID_SZ];	 /* the host's systemd unit; "": none */
