@@ -185,8 +185,6 @@ static int locate_path(struct cgroup_selection *selection, struct cgroup_slot *s
 		return err;
 	if (snprintf(path, sizeof(path), "/%s", text) >= (int)sizeof(path))
 		return -ENOENT;
-	for (size_t sz = strlen(path); sz > 1 && path[sz - 1] == '/'; sz--)
-		path[sz - 1] = '\0';
 	for (size_t i = 0; i < selection->hierarchies->cnt; i++) {
 		err = slot_set(slot, &selection->hierarchies->list[i], path);
 		if (err != -ENOENT && err != -ENAMETOOLONG)
@@ -366,7 +364,7 @@ static int search_rules(struct cgroup_selection *selection, bool *ret_changed)
 
 static int find_all(struct cgroup_selection *selection)
 {
-	bool changed;
+	bool changed = false;
 	int err = cgroup_hierarchies_read(selection->hierarchies);
 
 	for (size_t i = 0; !err && i < selection->rule_cnt; i++) {
