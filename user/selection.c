@@ -90,6 +90,31 @@ static bool has_parent_component(const char *path)
 	return false;
 }
 
+/* systemd.unit(5). A name may have other dots in it: php8.2-fpm. */
+static bool is_unit_name(const char *text)
+{
+	static const char *const SUFFIXES[] = {".service",   ".socket", ".device", ".mount",
+					       ".automount", ".swap",	".target", ".path",
+					       ".timer",     ".slice",	".scope"};
+	const char *dot = strrchr(text, '.');
+
+	for (size_t i = 0; dot && i < sizeof(SUFFIXES) / sizeof(SUFFIXES[0]); i++) {
+		if (strcmp(dot, SUFFIXES[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Without the slashes at its end, but for one that is all of it. */
+static int path_length(const char *path)
+{
+	size_t sz = strlen(path);
+
+	while (sz > 1 && path[sz - 1] == '/')
+		sz--;
+	return (int)sz;
+}
+
 static int add_cgroup(struct selection *selection, enum selection_kind kind, bool is_excluded,
 		      const char *value, char *error, size_t sz)
 {
@@ -100,7 +125,8 @@ static int add_cgroup(struct selection *selection, enum selection_kind kind, boo
 		[SELECTION_CONTAINER] = CGROUP_RULE_CONTAINER,
 		[SELECTION_POD] = CGROUP_RULE_POD,
 	};
-	const char *suffix = kind == SELECTION_UNIT && !strchr(value, '.') ? ".service" : "";
+	const char *suffix = kind == SELECTION_UNIT && !is_unit_name(value) ? ".service" : "";
+	int value_sz = kind == SELECTION_CGROUP ? path_length(value) : (int)strlen(value);
 
 	if (kind == SELECTION_UNIT && strchr(value, '/'))
 		return FAIL(error, sz, "is no unit's name: give one as in foo.service, or --cgroup PATH");
@@ -114,7 +140,7 @@ static int add_cgroup(struct selection *selection, enum selection_kind kind, boo
 		return -ENOMEM;
 	selection->cgroup_rules = rules;
 	rule.kind = KINDS[kind];
-	if (asprintf(&rule.text, "%s%s", value, suffix) < 0)
+	if (asprintf(&rule.text, "%.*s%s", value_sz, value, suffix) < 0)
 		return -ENOMEM;
 	rules[selection->cgroup_rule_cnt++] = rule;
 	return 0;

@@ -224,6 +224,30 @@ static void test_missing_cgroup(void **state)
 	selection_free(selection);
 }
 
+static void test_names_of_units(void **state)
+{
+	static const char *const CASES[][2] = {
+		{"unit=panopy-no", "'panopy-no.service'"},
+		{"unit=panopy-8.2-no", "'panopy-8.2-no.service'"},
+		{"unit=panopy-no.service", "'panopy-no.service'"},
+		{"unit=panopy-no.scope", "'panopy-no.scope'"},
+		{"unit=panopy-no.slice", "'panopy-no.slice'"},
+		{"unit=panopy-no.socket", "'panopy-no.socket'"},
+		{"unit=panopy-no.mounts", "'panopy-no.mounts.service'"},
+		{"cgroup=/panopy-no//", "'/panopy-no'"},
+		{"cgroup=panopy-no/", "'panopy-no'"},
+	};
+	char error[512];
+
+	for (size_t i = 0; i < sizeof(CASES) / sizeof(CASES[0]); i++) {
+		struct selection *selection = WITH(CASES[i][0]);
+
+		assert_int_equal(selection_resolve(selection, false, error, sizeof(error)), -ENOENT);
+		assert_non_null(strstr(error, CASES[i][1]));
+		selection_free(selection);
+	}
+}
+
 static void test_edit_distance(void **state)
 {
 	char longer[EDIT_DISTANCE_MAX + 2];
@@ -241,12 +265,12 @@ static void test_edit_distance(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),	      cmocka_unit_test(test_names),
-		cmocka_unit_test(test_undecided),     cmocka_unit_test(test_executables),
-		cmocka_unit_test(test_versions),      cmocka_unit_test(test_kinds_are_anded),
-		cmocka_unit_test(test_users),	      cmocka_unit_test(test_values_without_sense),
-		cmocka_unit_test(test_limits),	      cmocka_unit_test(test_missing_cgroup),
-		cmocka_unit_test(test_edit_distance),
+		cmocka_unit_test(test_empty),	       cmocka_unit_test(test_names),
+		cmocka_unit_test(test_undecided),      cmocka_unit_test(test_executables),
+		cmocka_unit_test(test_versions),       cmocka_unit_test(test_kinds_are_anded),
+		cmocka_unit_test(test_users),	       cmocka_unit_test(test_values_without_sense),
+		cmocka_unit_test(test_limits),	       cmocka_unit_test(test_missing_cgroup),
+		cmocka_unit_test(test_names_of_units), cmocka_unit_test(test_edit_distance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
