@@ -21,6 +21,12 @@ enum {
 	MAX_STACK_FRAMES = AWAITED_STACK_FRAMES + MAX_COMPLETED_FRAMES,
 };
 
+/* The kernel's cgroup_subsys_id of a hierarchy's controller. */
+struct known_subsys {
+	u32 hierarchy_id;
+	int id;
+};
+
 struct session {
 	const struct options *options;
 	struct bpf_loader *loader;
@@ -57,8 +63,10 @@ struct session {
 	u64 startup_system_ns;
 	u64 second_ns;	  /* the last time the once-a-second work was done */
 	u64 refreshed_ns; /* the last time that the cgroups of the selection were looked at */
-	s32 subsys_ids[LIMIT_SELECTION_CGROUPS]; /* of the slots: the kernel's, and 1; 0: not looked up */
-	u64 stats_ns;				 /* the last time that --stats was printed */
+	struct selection_cgroups published; /* what the kernel side has of the selection */
+	struct known_subsys subsystems[CGROUP_HIERARCHIES_MAX];
+	size_t subsystem_cnt;
+	u64 stats_ns; /* the last time that --stats was printed */
 	u64 losses[SUMMARY_LOSS_COUNT];
 	struct remote_mem_stats remote_reads;
 };
