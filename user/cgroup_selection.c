@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A path that several hierarchies have means the first of them in the order of cgroup_hierarchies; once found, a rule stays
- * in its hierarchy.
+/* A unit's cgroups are looked for in the first hierarchy that has any, and it stays there. Containers and pods are looked
+ * for in all: on a hybrid host one may be in version 1 alone. One that is in several takes one slot, in the first
+ * that a search finds it in, unless a process turns up that is only in another.
+ *
+ * A slot whose cgroup is gone is kept for the same path to come again, until another cgroup needs it.
+ *
+ * Whoever has a service manager of their own can call a container as they like: what stands below user@UID.service
+ * is only meant by a rule for which the host itself has no container.
  */
 #include "cgroup_selection.h"
 
@@ -8,56 +14,48 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/edit_distance.h"
 #include "base/printable.h"
-#include "discover/container_table.h"
+#include "cgroup_locate.h"
+#include "cgroup_nearest.h"
 
 enum {
-	/* All cgroups are looked at this often where a rule has none, and where it may get another. */
+	/* All cgroups are looked at this often while nothing is recorded yet, and later. */
 	SEARCH_MS = 200,
 	SEARCH_MORE_MS = 5000,
-	/* Where each look reads the state files of new containers. */
+	/* Where each look reads the state files of new containers; also of what is mounted. */
 	SEARCH_NAMES_MS = 1000,
 	/* A container that had no name when it was first seen may have one later; mostly it has it from the start. */
 	RENEW_NAMES_MS = 60000,
-	/* Shorter beginnings of an id are taken for a name only. */
-	ID_PREFIX_MIN = 4,
-	LABEL_SZ = 1024,
-	NEAREST_CNT = 3,
+	KEY_SZ = 3 * CONTAINER_ID_SZ + 16,
 };
 
 struct cgroup_selection {
-	const struct cgroup_rule *rules;
-	size_t rule_cnt;
+	struct cgroup_selection_config config;
 	struct cgroup_hierarchies *hierarchies;
 	struct cgroup_slot slots[LIMIT_SELECTION_CGROUPS];
-	size_t cnt;
+	size_t cnt; /* of the slots that were ever used */
+	u32 troubles;
 	u64 searched_ns;
-	struct container_table *containers;
-	u64 renewed_ns; /* when it was last empty */
+	struct container_table *containers; /* NULL: no rule asks for one */
+	u64 containers_ns;		    /* when it was last empty */
+	u64 hierarchies_ns;		    /* when they were last read */
 };
 
-static const char *last_name(const char *path)
+/* The cgroup was removed, and may come again. */
+static bool slot_is_gone(const struct cgroup_slot *slot)
 {
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
+	return slot->rule && slot->rule->kind != CGROUP_RULE_PATH && !(slot->dir && cgroup_dir_id(slot->dir));
 }
 
-static bool is_id(const char *text)
+static void slot_clear(struct cgroup_slot *slot)
 {
-	return *text && text[strspn(text, "0123456789")] == '\0';
-}
-
-static u64 dir_id(const char *dir)
-{
-	struct stat st;
-
-	return stat(dir, &st) == 0 && S_ISDIR(st.st_mode) ? st.st_ino : 0;
+	free(slot->path);
+	free(slot->dir);
+	free(slot->key);
+	*slot = (struct cgroup_slot){0};
 }
 
 /* Gives a slot its cgroup. */
@@ -65,7 +63,7 @@ static int slot_set(struct cgroup_slot *slot, const struct cgroup_hierarchy *hie
 {
 	char dir[PATH_MAX];
 	int err = cgroup_hierarchy_dir(hierarchy, path, dir);
-	u64 id = err ? 0 : dir_id(dir);
+	u64 id = err ? 0 : cgroup_dir_id(dir);
 	char *path_copy, *dir_copy;
 
 	if (!id)
@@ -86,183 +84,39 @@ static int slot_set(struct cgroup_slot *slot, const struct cgroup_hierarchy *hie
 	return 0;
 }
 
-static int slot_add(struct cgroup_selection *selection, const struct cgroup_rule *rule,
-		    struct cgroup_slot **ret_slot)
+/* One that is free, or whose cgroup is gone: of this rule first, so that what comes and goes needs no more slots than
+ * are there at a time. What users made gives way to what is the host's. NULL: all are in use. */
+static struct cgroup_slot *slot_find(struct cgroup_selection *selection, const struct cgroup_rule *rule,
+				     bool is_users)
 {
-	if (selection->cnt == LIMIT_SELECTION_CGROUPS)
-		return -E2BIG;
-	*ret_slot = &selection->slots[selection->cnt++];
-	**ret_slot = (struct cgroup_slot){.rule = rule};
-	return 0;
-}
+	for (size_t i = 0; i < selection->cnt; i++) {
+		struct cgroup_slot *slot = &selection->slots[i];
 
-struct id_search {
-	u64 id;
-	const struct cgroup_hierarchy *hierarchy;
-	const struct cgroup_hierarchy *found;
-	char path[PATH_MAX];
-	size_t cnt;
-};
-
-static int on_cgroup_of_id(void *ctx, const char *path, u64 id)
-{
-	struct id_search *search = ctx;
-
-	if (id != search->id)
-		return 0;
-	search->cnt++;
-	search->found = search->hierarchy;
-	snprintf(search->path, sizeof(search->path), "%s", path);
-	return 0;
-}
-
-static int locate_id(struct cgroup_selection *selection, struct cgroup_slot *slot)
-{
-	struct id_search search = {.id = strtoull(slot->rule->text, NULL, 10)};
-
-	for (size_t i = 0; i < selection->hierarchies->cnt; i++) {
-		search.hierarchy = &selection->hierarchies->list[i];
-		cgroup_hierarchy_walk(search.hierarchy, on_cgroup_of_id, &search);
+		if (!slot->rule || (slot->rule == rule && slot_is_gone(slot)))
+			return slot;
 	}
-	if (search.cnt > 1)
-		return -ENOTUNIQ;
-	return search.cnt ? slot_set(slot, search.found, search.path) : -ENOENT;
-}
-
-/* Every end of the path may be the part below the mount that it lies in. */
-static int locate_by_end(struct cgroup_selection *selection, struct cgroup_slot *slot,
-			 const struct stat *wanted)
-{
-	char *real = realpath(slot->rule->text, NULL);
-	int err = -ENOENT;
-
-	for (size_t at = real ? strlen(real) : 0; err == -ENOENT && at-- > 0;) {
-		if (real[at] != '/')
-			continue;
-		for (size_t i = 0; err == -ENOENT && i < selection->hierarchies->cnt; i++) {
-			const struct cgroup_hierarchy *hierarchy = &selection->hierarchies->list[i];
-			char dir[PATH_MAX];
-			struct stat st;
-
-			if (!cgroup_hierarchy_dir(hierarchy, real + at, dir) && !stat(dir, &st) &&
-			    st.st_dev == wanted->st_dev && st.st_ino == wanted->st_ino)
-				err = slot_set(slot, hierarchy, real + at);
-		}
+	if (selection->cnt < LIMIT_SELECTION_CGROUPS)
+		return &selection->slots[selection->cnt++];
+	for (size_t i = 0; i < selection->cnt; i++) {
+		if (slot_is_gone(&selection->slots[i]) || (selection->slots[i].is_users && !is_users))
+			return &selection->slots[i];
 	}
-	free(real);
-	return err;
+	return NULL;
 }
 
-/* A directory in the mounted file system. A hierarchy may be mounted in several places, also in part: the
- * device tells which it is, the inode which cgroup. */
-static int locate_mounted(struct cgroup_selection *selection, struct cgroup_slot *slot)
+static struct cgroup_slot *slot_take(struct cgroup_selection *selection, const struct cgroup_rule *rule,
+				     bool is_users)
 {
-	struct id_search search = {};
-	struct stat st, mount;
+	struct cgroup_slot *slot = slot_find(selection, rule, is_users);
 
-	if (stat(slot->rule->text, &st) || !S_ISDIR(st.st_mode))
-		return -ENOENT;
-	search.id = st.st_ino;
-	if (!locate_by_end(selection, slot, &st))
-		return 0;
-	for (size_t i = 0; i < selection->hierarchies->cnt; i++) {
-		search.hierarchy = &selection->hierarchies->list[i];
-		if (stat(search.hierarchy->mount, &mount) || mount.st_dev != st.st_dev)
-			continue;
-		cgroup_hierarchy_walk(search.hierarchy, on_cgroup_of_id, &search);
-		return search.cnt == 1 ? slot_set(slot, search.found, search.path) : -ENOENT;
+	if (!slot) {
+		selection->troubles |= CGROUP_TROUBLE_SLOTS;
+		return NULL;
 	}
-	return -ENOENT;
-}
-
-static int locate_path(struct cgroup_selection *selection, struct cgroup_slot *slot)
-{
-	const char *text = slot->rule->text + strspn(slot->rule->text, "/");
-	char path[PATH_MAX];
-	int err = locate_mounted(selection, slot);
-
-	if (err != -ENOENT)
-		return err;
-	if (snprintf(path, sizeof(path), "/%s", text) >= (int)sizeof(path))
-		return -ENOENT;
-	for (size_t i = 0; i < selection->hierarchies->cnt; i++) {
-		err = slot_set(slot, &selection->hierarchies->list[i], path);
-		if (err != -ENOENT && err != -ENAMETOOLONG)
-			return err;
-	}
-	return -ENOENT;
-}
-
-static bool begins_with(const char *text, const char *prefix)
-{
-	return text && strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-/* What is nested in another container has only the name that begins with the outer one's id: the host knows no
- * other. */
-static bool means_container(const char *text, const struct container *container)
-{
-	char label[LABEL_SZ];
-
-	container_format_label(label, sizeof(label), container);
-	if (begins_with(label, text))
-		return true;
-	return !container->outermost && (begins_with(container->name, text) ||
-					 (strlen(text) >= ID_PREFIX_MIN && begins_with(container->id, text)));
-}
-
-/* Static pods' and podman's have no dashes. */
-static bool uid_equals(const char *a, const char *b)
-{
-	for (;; a++, b++) {
-		a += strspn(a, "-");
-		b += strspn(b, "-");
-		if (*a != *b)
-			return false;
-		if (!*a)
-			return true;
-	}
-}
-
-static bool means_pod(const char *text, const struct container_id *id, const struct container *container)
-{
-	char name[LABEL_SZ];
-
-	if (id->outermost[0])
-		return false;
-	if (id->pod_uid[0] && uid_equals(id->pod_uid, text))
-		return true;
-	if (!container || !container->pod_namespace || !container->pod_name)
-		return false;
-	snprintf(name, sizeof(name), "%s/%s", container->pod_namespace, container->pod_name);
-	return strcmp(name, text) == 0;
-}
-
-static bool means_unit(const char *text, const char *path, const struct container_id *id)
-{
-	size_t sz = strlen(text);
-
-	if (sz > strlen(".slice") && strcmp(text + sz - strlen(".slice"), ".slice") == 0)
-		return !id->id[0] && !id->in_user_manager && strcmp(last_name(path), text) == 0;
-	return strcmp(id->unit, text) == 0;
-}
-
-/* Units and pods are the host's own: a container's root and each user may call a cgroup as they like. */
-static bool rule_means(const struct cgroup_selection *selection, const struct cgroup_rule *rule,
-		       const char *path)
-{
-	const struct container *container;
-	struct container_id id;
-
-	if (rule->kind == CGROUP_RULE_PATH)
-		return false;
-	decode_cgroup_path(path, strlen(path), &id);
-	if (rule->kind == CGROUP_RULE_UNIT)
-		return means_unit(rule->text, path, &id);
-	container = selection->containers ? container_table_find(selection->containers, &id) : NULL;
-	if (rule->kind == CGROUP_RULE_POD)
-		return means_pod(rule->text, &id, container);
-	return container && means_container(rule->text, container);
+	slot_clear(slot);
+	slot->rule = rule;
+	slot->is_users = is_users;
+	return slot;
 }
 
 /* The hierarchy that the rule's cgroups were found in so far. */
@@ -276,122 +130,272 @@ static const struct cgroup_hierarchy *rule_hierarchy(const struct cgroup_selecti
 	return NULL;
 }
 
-struct rule_search {
-	struct cgroup_selection *selection;
-	const struct cgroup_rule *rule;
-	const struct cgroup_hierarchy *hierarchy;
-	bool changed;
-};
-
-static int on_cgroup_of_rule(void *ctx, const char *path, u64 id)
+/* Whether the host itself has a container that the rule means. */
+static bool host_has(const struct cgroup_selection *selection, const struct cgroup_rule *rule)
 {
-	struct rule_search *search = ctx;
-	struct cgroup_selection *selection = search->selection;
-	struct cgroup_slot *slot;
-	int err;
-
-	(void)id;
-	if (!rule_means(selection, search->rule, path))
-		return 0;
 	for (size_t i = 0; i < selection->cnt; i++) {
-		slot = &selection->slots[i];
-		if (slot->rule == search->rule && slot->path && strcmp(slot->path, path) == 0)
-			return 1;
-	}
-	err = slot_add(selection, search->rule, &slot);
-	if (err)
-		return err;
-	err = slot_set(slot, search->hierarchy, path);
-	if (err)
-		selection->cnt--;
-	else
-		search->changed = true;
-	return err == -ENOMEM ? err : 1;
-}
+		const struct cgroup_slot *slot = &selection->slots[i];
 
-/* All cgroups of a rule that may have several: of the first hierarchy that has any. */
-static int search_rule(struct cgroup_selection *selection, const struct cgroup_rule *rule, bool *ret_changed)
-{
-	const struct cgroup_hierarchy *own = rule_hierarchy(selection, rule);
-	struct rule_search search = {.selection = selection, .rule = rule};
-	int err = 0;
-
-	for (size_t i = 0; !err && !search.changed && i < selection->hierarchies->cnt; i++) {
-		search.hierarchy = &selection->hierarchies->list[i];
-		if (!own || own == search.hierarchy)
-			err = cgroup_hierarchy_walk(search.hierarchy, on_cgroup_of_rule, &search);
-	}
-	*ret_changed |= search.changed;
-	return err;
-}
-
-static bool asks_names(const struct cgroup_selection *selection)
-{
-	for (size_t i = 0; i < selection->rule_cnt; i++) {
-		if (selection->rules[i].kind >= CGROUP_RULE_CONTAINER)
+		if (slot->rule == rule && !slot->is_users && !slot_is_gone(slot))
 			return true;
 	}
 	return false;
 }
 
-static int containers_renew(struct cgroup_selection *selection)
+static bool users_yield(struct cgroup_selection *selection)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < selection->cnt; i++) {
+		if (selection->slots[i].is_users && host_has(selection, selection->slots[i].rule)) {
+			slot_clear(&selection->slots[i]);
+			changed = true;
+		}
+	}
+	return changed;
+}
+
+struct rule_search {
+	struct cgroup_selection *selection;
+	const struct cgroup_rule *rule;
+	const struct cgroup_hierarchy *hierarchy;
+	bool takes_users;
+	bool changed;
+	struct container_id id;
+	const struct container *container; /* of the cgroup of `id`; NULL: none */
+	char unit[PATH_MAX];		   /* the unit that the walk is in; "": none */
+	size_t unit_cnt;
+};
+
+/* Of search->id. */
+static enum cgroup_rule_verdict judge(struct rule_search *search)
+{
+	struct container_table *containers = search->selection->containers;
+
+	search->container = containers && search->rule->kind >= CGROUP_RULE_CONTAINER
+				    ? container_table_find(containers, &search->id)
+				    : NULL;
+	return cgroup_rule_judge(search->rule, &search->id, search->container);
+}
+
+static bool is_users(const struct rule_search *search)
+{
+	return search->rule->kind == CGROUP_RULE_CONTAINER && search->id.in_user_manager;
+}
+
+/* "": it is of no container or pod. */
+static void format_key(char key[KEY_SZ], const struct rule_search *search)
+{
+	const struct container_id *id = &search->id;
+	const char *own = search->container ? search->container->id : id->pod_uid;
+
+	key[0] = '\0';
+	if (search->rule->kind >= CGROUP_RULE_CONTAINER && own[0])
+		snprintf(key, KEY_SZ, "%s/%s/%u", own, id->outermost,
+			 id->in_user_manager ? id->manager_uid + 1 : 0);
+}
+
+/* Whether the rule has that container or pod in another hierarchy. */
+static bool is_elsewhere(const struct rule_search *search, const char *key)
+{
+	for (size_t i = 0; key[0] && i < search->selection->cnt; i++) {
+		const struct cgroup_slot *slot = &search->selection->slots[i];
+
+		if (slot->rule == search->rule && slot->hierarchy != search->hierarchy && slot->key &&
+		    strcmp(slot->key, key) == 0 && !slot_is_gone(slot))
+			return true;
+	}
+	return false;
+}
+
+static void take_in(struct rule_search *search, const char *path, const char *key)
+{
+	struct cgroup_selection *selection = search->selection;
+	struct cgroup_slot *slot;
+
+	for (size_t i = 0; i < selection->cnt; i++) {
+		slot = &selection->slots[i];
+		if (slot->rule == search->rule && slot->hierarchy == search->hierarchy && slot->path &&
+		    strcmp(slot->path, path) == 0)
+			return;
+	}
+	slot = slot_take(selection, search->rule, is_users(search));
+	if (!slot)
+		return;
+	search->changed = true;
+	if (slot_set(slot, search->hierarchy, path))
+		slot_clear(slot);
+	else if (key[0])
+		slot->key = strdup(key);
+}
+
+/* Whether the walk has seen enough of the unit that it is in. */
+static bool is_past_unit(struct rule_search *search, const char *path)
+{
+	if (!search->unit[0] || !cgroup_path_is_within(path, strlen(path), search->unit)) {
+		search->unit[0] = '\0';
+		return false;
+	}
+	if (search->unit_cnt++ < CGROUP_SELECTION_UNIT_MAX)
+		return false;
+	search->selection->troubles |= CGROUP_TROUBLE_SEARCH;
+	return true;
+}
+
+static int on_cgroup_of_rule(void *ctx, const char *path, u64 id)
+{
+	struct rule_search *search = ctx;
+	enum cgroup_rule_verdict verdict;
+	char key[KEY_SZ];
+
+	(void)id;
+	if (is_past_unit(search, path))
+		return CGROUP_WALK_NOT_BESIDE;
+	decode_cgroup_path(path, strlen(path), &search->id);
+	if (is_users(search) && !search->takes_users)
+		return CGROUP_WALK_NOT_BELOW;
+	verdict = judge(search);
+	if (verdict == CGROUP_RULE_ENDS)
+		return CGROUP_WALK_NOT_BELOW;
+	if (verdict == CGROUP_RULE_MEANS) {
+		format_key(key, search);
+		if (!is_elsewhere(search, key))
+			take_in(search, path, key);
+		return CGROUP_WALK_NOT_BELOW;
+	}
+	if (!search->unit[0] && search->id.unit[0]) {
+		snprintf(search->unit, sizeof(search->unit), "%s", path);
+		search->unit_cnt = 0;
+	}
+	return CGROUP_WALK_ON;
+}
+
+static bool search_hierarchies(struct cgroup_selection *selection, const struct cgroup_rule *rule,
+			       bool takes_users)
+{
+	bool is_unit = rule->kind == CGROUP_RULE_UNIT;
+	const struct cgroup_hierarchy *own = is_unit ? rule_hierarchy(selection, rule) : NULL;
+	struct rule_search search = {.selection = selection, .rule = rule, .takes_users = takes_users};
+
+	for (size_t i = 0; !(is_unit && search.changed) && i < selection->hierarchies->cnt; i++) {
+		search.hierarchy = &selection->hierarchies->list[i];
+		if (own && own != search.hierarchy)
+			continue;
+		search.unit[0] = '\0';
+		if (cgroup_hierarchy_walk(search.hierarchy, on_cgroup_of_rule, &search) == -EFBIG)
+			selection->troubles |= CGROUP_TROUBLE_SEARCH;
+	}
+	return search.changed;
+}
+
+static bool search_rule(struct cgroup_selection *selection, const struct cgroup_rule *rule)
+{
+	bool changed = search_hierarchies(selection, rule, false);
+
+	if (rule->kind == CGROUP_RULE_CONTAINER && !host_has(selection, rule))
+		changed |= search_hierarchies(selection, rule, true);
+	return changed;
+}
+
+static bool asks_names(const struct cgroup_selection *selection)
+{
+	for (size_t i = 0; i < selection->config.rule_cnt; i++) {
+		if (selection->config.rules[i].kind >= CGROUP_RULE_CONTAINER)
+			return true;
+	}
+	return false;
+}
+
+/* Without memory, what is known of the containers stays. */
+static int containers_renew(struct cgroup_selection *selection, u64 now_ns)
 {
 	/* From inside of a container that shares the host's pids, that is where the host's files are. */
 	static const char host_root[] = "/proc/1/root";
-
-	if (!asks_names(selection) ||
-	    (selection->containers && !cgroup_selection_missing(selection) &&
-	     selection->searched_ns < selection->renewed_ns + RENEW_NAMES_MS * CLOCK_NS_PER_MS))
-		return 0;
-	container_table_free(selection->containers);
-	selection->renewed_ns = selection->searched_ns;
-	selection->containers = NULL;
-	return container_table_new(&selection->containers, access(host_root, X_OK) == 0 ? host_root : "/");
-}
-
-static int search_rules(struct cgroup_selection *selection, bool *ret_changed)
-{
+	const char *root = selection->config.state_root ?: access(host_root, X_OK) == 0 ? host_root : "/";
+	struct container_table *containers;
 	int err;
 
-	selection->searched_ns = clock_monotonic_ns();
-	err = containers_renew(selection);
-	for (size_t i = 0; !err && i < selection->rule_cnt; i++) {
-		if (selection->rules[i].kind != CGROUP_RULE_PATH)
-			err = search_rule(selection, &selection->rules[i], ret_changed);
+	if (!asks_names(selection))
+		return 0;
+	err = container_table_new(&containers, root);
+	if (err)
+		return err;
+	container_table_free(selection->containers);
+	selection->containers = containers;
+	selection->containers_ns = now_ns;
+	return 0;
+}
+
+static bool search_rules(struct cgroup_selection *selection, u64 now_ns)
+{
+	bool changed = false;
+
+	selection->searched_ns = now_ns;
+	for (size_t i = 0; i < selection->config.rule_cnt; i++) {
+		if (selection->config.rules[i].kind != CGROUP_RULE_PATH)
+			changed |= search_rule(selection, &selection->config.rules[i]);
 	}
-	return err;
+	return users_yield(selection) || changed;
+}
+
+static int slot_locate(struct cgroup_selection *selection, struct cgroup_slot *slot)
+{
+	const struct cgroup_hierarchy *hierarchy;
+	char path[PATH_MAX];
+	int err = cgroup_locate(selection->hierarchies, slot->rule, &hierarchy, path);
+
+	if (err == -EFBIG)
+		selection->troubles |= CGROUP_TROUBLE_SEARCH;
+	return err ?: slot_set(slot, hierarchy, path);
+}
+
+static int read_hierarchies(const struct cgroup_selection *selection, struct cgroup_hierarchies *hierarchies)
+{
+	return selection->config.read_hierarchies ? selection->config.read_hierarchies(hierarchies)
+						  : cgroup_hierarchies_read(hierarchies);
+}
+
+/* Those that users made give way, and are no error: nobody may keep others from recording. */
+static bool is_full(const struct cgroup_selection *selection)
+{
+	for (size_t i = 0; i < selection->cnt; i++) {
+		if (selection->slots[i].is_users)
+			return false;
+	}
+	return selection->troubles & CGROUP_TROUBLE_SLOTS;
 }
 
 static int find_all(struct cgroup_selection *selection)
 {
-	bool changed = false;
-	int err = cgroup_hierarchies_read(selection->hierarchies);
+	u64 now_ns = clock_monotonic_ns();
+	int err = read_hierarchies(selection, selection->hierarchies);
 
-	for (size_t i = 0; !err && i < selection->rule_cnt; i++) {
+	selection->hierarchies_ns = now_ns;
+	err = err ?: containers_renew(selection, now_ns);
+	for (size_t i = 0; !err && i < selection->config.rule_cnt; i++) {
 		struct cgroup_slot *slot;
 
-		if (selection->rules[i].kind != CGROUP_RULE_PATH)
+		if (selection->config.rules[i].kind != CGROUP_RULE_PATH)
 			continue;
-		err = slot_add(selection, &selection->rules[i], &slot);
-		if (!err)
-			err = is_id(slot->rule->text) ? locate_id(selection, slot)
-						      : locate_path(selection, slot);
-		if (err == -ENOENT)
+		slot = slot_take(selection, &selection->config.rules[i], false);
+		err = slot ? slot_locate(selection, slot) : -E2BIG;
+		if (err == -ENOENT || err == -EFBIG)
 			err = 0;
 	}
-	return err ?: search_rules(selection, &changed);
+	if (!err)
+		(void)search_rules(selection, now_ns);
+	return err ?: is_full(selection) ? -E2BIG : 0;
 }
 
-int cgroup_selection_new(struct cgroup_selection **ret_selection, const struct cgroup_rule *rules,
-			 size_t rule_cnt)
+int cgroup_selection_new(struct cgroup_selection **ret_selection,
+			 const struct cgroup_selection_config *config)
 {
 	struct cgroup_selection *selection = calloc(1, sizeof(*selection));
 	int err;
 
 	if (!selection)
 		return -ENOMEM;
-	selection->rules = rules;
-	selection->rule_cnt = rule_cnt;
+	selection->config = *config;
 	selection->hierarchies = calloc(1, sizeof(*selection->hierarchies));
 	err = selection->hierarchies ? find_all(selection) : -ENOMEM;
 	if (err) {
@@ -406,22 +410,21 @@ void cgroup_selection_free(struct cgroup_selection *selection)
 {
 	if (!selection)
 		return;
-	for (size_t i = 0; i < selection->cnt; i++) {
-		free(selection->slots[i].path);
-		free(selection->slots[i].dir);
-	}
+	for (size_t i = 0; i < selection->cnt; i++)
+		slot_clear(&selection->slots[i]);
 	container_table_free(selection->containers);
 	free(selection->hierarchies);
 	free(selection);
 }
 
-const struct cgroup_rule *cgroup_selection_missing(const struct cgroup_selection *selection)
+bool cgroup_selection_has(const struct cgroup_selection *selection, const struct cgroup_rule *rule)
 {
-	for (size_t i = 0; i < selection->rule_cnt; i++) {
-		if (!rule_hierarchy(selection, &selection->rules[i]))
-			return &selection->rules[i];
-	}
-	return NULL;
+	return rule_hierarchy(selection, rule) != NULL;
+}
+
+u32 cgroup_selection_troubles(const struct cgroup_selection *selection)
+{
+	return selection->troubles;
 }
 
 /* The set of kinds that rules, and cgroups, are there for. */
@@ -429,8 +432,8 @@ static u32 kinds_of(const struct cgroup_selection *selection, bool only_found)
 {
 	u32 kinds = 0;
 
-	for (size_t i = 0; i < selection->rule_cnt; i++) {
-		const struct cgroup_rule *rule = &selection->rules[i];
+	for (size_t i = 0; i < selection->config.rule_cnt; i++) {
+		const struct cgroup_rule *rule = &selection->config.rules[i];
 
 		if (!rule->is_excluded && (!only_found || rule_hierarchy(selection, rule)))
 			kinds |= 1u << rule->kind;
@@ -443,190 +446,163 @@ bool cgroup_selection_is_ready(const struct cgroup_selection *selection)
 	return kinds_of(selection, true) == kinds_of(selection, false);
 }
 
-struct nearest {
-	const struct cgroup_selection *selection;
-	const struct cgroup_rule *rule;
-	const char *wanted;
-	char *paths[NEAREST_CNT];
-	size_t distances[NEAREST_CNT];
-	size_t cnt;
-};
-
-/* The same last name is as near as can be; else as many edits as a word may have wrong. */
-static size_t distance_of(const char *wanted, const char *path)
-{
-	const char *name = last_name(wanted);
-	size_t allowed = strlen(name) / 4 + 2;
-	size_t distance = edit_distance(name, last_name(path));
-	size_t whole = edit_distance(wanted, path);
-
-	if (distance == 0)
-		return 0;
-	if (whole < distance)
-		distance = whole;
-	return distance <= allowed && distance < strlen(name) ? distance : EDIT_DISTANCE_MAX;
-}
-
-/* What a cgroup's path is called where rules of that kind are given; NULL: it is none of them. */
-static const char *name_of(const struct nearest *nearest, const char *path, char buf[LABEL_SZ])
-{
-	const struct container *container;
-	struct container_id id;
-
-	if (nearest->rule->kind == CGROUP_RULE_PATH)
-		return path;
-	decode_cgroup_path(path, strlen(path), &id);
-	if (nearest->rule->kind == CGROUP_RULE_UNIT) {
-		snprintf(buf, LABEL_SZ, "%s", id.unit);
-		return id.unit[0] ? buf : NULL;
-	}
-	container = nearest->selection->containers ? container_table_find(nearest->selection->containers, &id)
-						   : NULL;
-	if (!container || (nearest->rule->kind == CGROUP_RULE_POD && !container->pod_name))
-		return NULL;
-	if (nearest->rule->kind == CGROUP_RULE_POD)
-		snprintf(buf, LABEL_SZ, "%s/%s", container->pod_namespace ? container->pod_namespace : "?",
-			 container->pod_name);
-	else
-		container_format_label(buf, LABEL_SZ, container);
-	return buf;
-}
-
-static int on_near_cgroup(void *ctx, const char *cgroup, u64 id)
-{
-	struct nearest *nearest = ctx;
-	char label[LABEL_SZ];
-	const char *path = name_of(nearest, cgroup, label);
-	size_t distance = path ? distance_of(nearest->wanted, path) : EDIT_DISTANCE_MAX;
-	size_t at = nearest->cnt;
-
-	(void)id;
-	if (!path)
-		return 0;
-	for (size_t i = 0; i < nearest->cnt; i++) {
-		if (strcmp(nearest->paths[i], path) == 0)
-			return 0;
-	}
-	while (at && nearest->distances[at - 1] > distance)
-		at--;
-	if (distance == EDIT_DISTANCE_MAX || at == NEAREST_CNT)
-		return 0;
-	if (nearest->cnt == NEAREST_CNT)
-		free(nearest->paths[--nearest->cnt]);
-	for (size_t i = nearest->cnt++; i > at; i--) {
-		nearest->paths[i] = nearest->paths[i - 1];
-		nearest->distances[i] = nearest->distances[i - 1];
-	}
-	nearest->paths[at] = strdup(path);
-	nearest->distances[at] = distance;
-	return nearest->paths[at] ? 0 : -ENOMEM;
-}
-
-static void append(char *text, size_t sz, const char *more)
-{
-	size_t have = strlen(text);
-
-	snprintf(text + have, sz - have, "%s", more);
-}
-
 void cgroup_selection_explain(const struct cgroup_selection *selection, const struct cgroup_rule *rule,
 			      char *ret_text, size_t sz)
 {
 	static const char *const KINDS[] = {"cgroup", "unit", "container", "pod"};
-	struct nearest nearest = {.selection = selection, .rule = rule, .wanted = rule->text};
-	char shown[256];
+	char shown[256], nearest[2048], unseen[128] = "";
 
-	for (size_t i = 0;
-	     !(rule->kind == CGROUP_RULE_PATH && is_id(rule->text)) && i < selection->hierarchies->cnt; i++)
-		cgroup_hierarchy_walk(&selection->hierarchies->list[i], on_near_cgroup, &nearest);
-	snprintf(ret_text, sz, "there is no %s '%s'", KINDS[rule->kind],
-		 printable_text(shown, sizeof(shown), rule->text));
-	for (size_t i = 0; i < nearest.cnt && nearest.paths[i]; i++) {
-		append(ret_text, sz, i == 0 ? ": did you mean " : i + 1 == nearest.cnt ? " or " : ", ");
-		append(ret_text, sz, printable_text(shown, sizeof(shown), nearest.paths[i]));
-		free(nearest.paths[i]);
-	}
-	append(ret_text, sz,
-	       nearest.cnt		     ? "?"
-	       : selection->hierarchies->cnt ? ""
-					     : " (no cgroups are mounted)");
+	cgroup_nearest_format(nearest, sizeof(nearest), rule, selection->hierarchies, selection->containers);
+	if (selection->troubles & CGROUP_TROUBLE_SEARCH)
+		snprintf(unseen, sizeof(unseen),
+			 " among those looked at (at most %d of a hierarchy, and %d of a unit)",
+			 CGROUP_WALK_MAX, CGROUP_SELECTION_UNIT_MAX);
+	snprintf(ret_text, sz, "there is no %s '%s'%s%s%s", KINDS[rule->kind],
+		 printable_text(shown, sizeof(shown), rule->text), unseen, nearest,
+		 selection->hierarchies->cnt ? "" : " (no cgroups are mounted)");
 }
 
 /* A cgroup that was made anew has another id. */
 static bool slot_refresh(struct cgroup_selection *selection, struct cgroup_slot *slot)
 {
+	bool is_by_id = slot->rule && cgroup_rule_is_id(slot->rule);
 	u64 id;
 
 	if (!slot->dir)
-		return slot->rule->kind == CGROUP_RULE_PATH && !is_id(slot->rule->text) &&
-		       locate_path(selection, slot) == 0;
-	id = dir_id(slot->dir);
-	if (!id || id == slot->id || (slot->rule->kind == CGROUP_RULE_PATH && is_id(slot->rule->text)))
+		return slot->rule && slot->rule->kind == CGROUP_RULE_PATH && !is_by_id &&
+		       slot_locate(selection, slot) == 0;
+	id = cgroup_dir_id(slot->dir);
+	if (!id || id == slot->id || is_by_id)
 		return false;
 	slot->id = id;
 	return true;
 }
 
-static u64 search_interval_ms(const struct cgroup_selection *selection)
+static bool slots_refresh(struct cgroup_selection *selection)
 {
-	if (!cgroup_selection_missing(selection))
-		return SEARCH_MORE_MS;
-	return asks_names(selection) ? SEARCH_NAMES_MS : SEARCH_MS;
-}
-
-bool cgroup_selection_refresh(struct cgroup_selection *selection, u64 now_ns)
-{
-	u64 interval = search_interval_ms(selection) * CLOCK_NS_PER_MS;
 	bool changed = false;
 
 	for (size_t i = 0; i < selection->cnt; i++)
 		changed |= slot_refresh(selection, &selection->slots[i]);
-	if (now_ns > selection->searched_ns + interval)
-		(void)search_rules(selection, &changed);
 	return changed;
 }
 
-/* The uppermost cgroup on the path that the rule means. */
-static bool learn_path(struct cgroup_selection *selection, const struct cgroup_rule *rule,
-		       const struct cgroup_hierarchy *hierarchy, const char *path, size_t sz)
+static const struct cgroup_hierarchy *same_hierarchy(const struct cgroup_hierarchies *hierarchies,
+						     const struct cgroup_hierarchy *hierarchy)
 {
-	struct rule_search search = {.selection = selection, .rule = rule, .hierarchy = hierarchy};
-	char part[PATH_MAX];
+	for (size_t i = 0; i < hierarchies->cnt; i++) {
+		if (hierarchies->list[i].id == hierarchy->id)
+			return &hierarchies->list[i];
+	}
+	return NULL;
+}
+
+/* What was mounted meanwhile. A slot in what is no longer mounted begins anew. */
+static bool hierarchies_renew(struct cgroup_selection *selection, u64 now_ns)
+{
+	struct cgroup_hierarchies *hierarchies = calloc(1, sizeof(*hierarchies));
+	bool changed = false;
+
+	selection->hierarchies_ns = now_ns;
+	if (!hierarchies || read_hierarchies(selection, hierarchies)) {
+		free(hierarchies);
+		return false;
+	}
+	for (size_t i = 0; i < selection->cnt; i++) {
+		struct cgroup_slot *slot = &selection->slots[i];
+		const struct cgroup_rule *rule = slot->rule;
+		const struct cgroup_hierarchy *same =
+			slot->hierarchy ? same_hierarchy(hierarchies, slot->hierarchy) : NULL;
+
+		if (slot->hierarchy && !same) {
+			slot_clear(slot);
+			slot->rule = rule->kind == CGROUP_RULE_PATH ? rule : NULL;
+			changed = true;
+		}
+		slot->hierarchy = same;
+	}
+	free(selection->hierarchies);
+	selection->hierarchies = hierarchies;
+	return changed;
+}
+
+bool cgroup_selection_refresh(struct cgroup_selection *selection, u64 now_ns, bool waits)
+{
+	u64 search_ms = !waits ? SEARCH_MORE_MS : asks_names(selection) ? SEARCH_NAMES_MS : SEARCH_MS;
+	u64 names_ms = waits ? SEARCH_NAMES_MS : RENEW_NAMES_MS;
+	bool changed = false;
+
+	if (waits && now_ns >= selection->hierarchies_ns + SEARCH_NAMES_MS * CLOCK_NS_PER_MS)
+		changed = hierarchies_renew(selection, now_ns);
+	changed |= slots_refresh(selection);
+	if (now_ns < selection->searched_ns + search_ms * CLOCK_NS_PER_MS)
+		return changed;
+	if (now_ns >= selection->containers_ns + names_ms * CLOCK_NS_PER_MS)
+		(void)containers_renew(selection, now_ns);
+	return search_rules(selection, now_ns) || changed;
+}
+
+/* The uppermost cgroup on the path that the rule means. */
+static bool learn_path(struct rule_search *search, const char *path, size_t sz)
+{
+	enum cgroup_rule_verdict verdict = CGROUP_RULE_PASSES;
+	char part[PATH_MAX], key[KEY_SZ];
 
 	if (sz >= sizeof(part))
 		return false;
-	for (size_t at = 1; at <= sz; at++) {
+	for (size_t at = 1; verdict == CGROUP_RULE_PASSES && at <= sz; at++) {
 		if (at < sz && path[at] != '/')
 			continue;
 		memcpy(part, path, at);
 		part[at] = '\0';
-		if (on_cgroup_of_rule(&search, part, 0) == 1)
-			return search.changed;
+		decode_cgroup_path(part, at, &search->id);
+		verdict = judge(search);
 	}
-	return false;
+	if (verdict != CGROUP_RULE_MEANS)
+		return false;
+	format_key(key, search);
+	if (!is_users(search) || !host_has(search->selection, search->rule))
+		take_in(search, part, key);
+	return true;
+}
+
+static bool slot_holds(const struct cgroup_slot *slot, const char *text)
+{
+	size_t sz;
+	const char *path = slot->id ? cgroup_text_path(text, slot->hierarchy->id, &sz) : NULL;
+
+	return path && cgroup_path_is_within(path, sz, slot->path);
+}
+
+/* A process that a slot of the rule holds has nothing to tell. */
+static bool learn_rule(struct cgroup_selection *selection, const struct cgroup_rule *rule, const char *text)
+{
+	const struct cgroup_hierarchy *own =
+		rule->kind == CGROUP_RULE_UNIT ? rule_hierarchy(selection, rule) : NULL;
+	struct rule_search search = {.selection = selection, .rule = rule};
+	bool found = rule->kind == CGROUP_RULE_PATH;
+
+	for (size_t i = 0; !found && i < selection->cnt; i++)
+		found = selection->slots[i].rule == rule && slot_holds(&selection->slots[i], text);
+	for (size_t i = 0; !found && i < selection->hierarchies->cnt; i++) {
+		size_t sz;
+		const char *path;
+
+		search.hierarchy = &selection->hierarchies->list[i];
+		path = cgroup_text_path(text, search.hierarchy->id, &sz);
+		if (path && (!own || own == search.hierarchy))
+			found = learn_path(&search, path, sz);
+	}
+	return search.changed;
 }
 
 bool cgroup_selection_learn(struct cgroup_selection *selection, const char *text)
 {
-	bool changed = false;
+	bool changed = slots_refresh(selection);
 
-	for (size_t i = 0; i < selection->cnt; i++)
-		changed |= slot_refresh(selection, &selection->slots[i]);
-	for (size_t i = 0; i < selection->rule_cnt; i++) {
-		const struct cgroup_hierarchy *own = rule_hierarchy(selection, &selection->rules[i]);
-		bool found = selection->rules[i].kind == CGROUP_RULE_PATH;
-
-		for (size_t j = 0; !found && j < selection->hierarchies->cnt; j++) {
-			const struct cgroup_hierarchy *hierarchy = &selection->hierarchies->list[j];
-			size_t sz;
-			const char *path = cgroup_text_path(text, hierarchy->id, &sz);
-
-			if (path && (!own || own == hierarchy))
-				found = learn_path(selection, &selection->rules[i], hierarchy, path, sz);
-		}
-		changed |= found && selection->rules[i].kind != CGROUP_RULE_PATH;
-	}
-	return changed;
+	for (size_t i = 0; i < selection->config.rule_cnt; i++)
+		changed |= learn_rule(selection, &selection->config.rules[i], text);
+	return users_yield(selection) || changed;
 }
 
 bool cgroup_selection_holds(const struct cgroup_selection *selection, const char *text)
@@ -635,10 +611,8 @@ bool cgroup_selection_holds(const struct cgroup_selection *selection, const char
 
 	for (size_t i = 0; i < selection->cnt; i++) {
 		const struct cgroup_slot *slot = &selection->slots[i];
-		size_t sz;
-		const char *path = slot->id ? cgroup_text_path(text, slot->hierarchy->id, &sz) : NULL;
 
-		if (!path || !cgroup_path_is_within(path, sz, slot->path))
+		if (!slot_holds(slot, text))
 			continue;
 		if (slot->rule->is_excluded)
 			return false;
@@ -655,10 +629,15 @@ const struct cgroup_slot *cgroup_selection_slots(const struct cgroup_selection *
 
 void cgroup_selection_configure(const struct cgroup_selection *selection, struct selection_config *ret_config)
 {
+	/* Of what is mounted while it waits, nothing is known yet. */
+	bool waits = !cgroup_selection_is_ready(selection);
+
 	ret_config->cgroup_kinds = kinds_of(selection, false);
-	for (size_t i = 0; i < selection->rule_cnt; i++)
-		ret_config->excludes_cgroups |= selection->rules[i].is_excluded;
-	for (size_t i = 0; selection->rule_cnt && i < selection->hierarchies->cnt; i++) {
+	ret_config->uses_v1 = waits;
+	ret_config->uses_v2 = waits;
+	for (size_t i = 0; i < selection->config.rule_cnt; i++)
+		ret_config->excludes_cgroups |= selection->config.rules[i].is_excluded;
+	for (size_t i = 0; selection->config.rule_cnt && i < selection->hierarchies->cnt; i++) {
 		if (selection->hierarchies->list[i].is_v2)
 			ret_config->uses_v2 = 1;
 		else

@@ -191,6 +191,7 @@ int command_ps(const struct options *options)
 		log_error(LOG_TOPIC_MAIN, "%s", message);
 		return EXIT_CODE_FAILURE;
 	}
+	selection_warn(options->selection);
 	err = read_pids(&scan);
 	err = err ?: process_table_new(&scan.table, MAX_PROCESSES);
 	if (!err)

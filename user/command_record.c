@@ -360,6 +360,7 @@ int command_record(struct options *options)
 		log_error(LOG_TOPIC_MAIN, "%s", message);
 		return EXIT_CODE_FAILURE;
 	}
+	selection_warn(options->selection);
 	signals_block();
 	if (options->argv) {
 		err = launch_command(options->argv, &config.child, &config.child_go_fd);

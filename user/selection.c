@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/printable.h"
+#include "base/log.h"
 
 #define FAIL(error, sz, ...) (snprintf(error, sz, __VA_ARGS__), -EINVAL)
 
@@ -37,6 +37,8 @@ struct selection {
 	uid_t users[2][LIMIT_SELECTION_USERS]; /* selected, excluded */
 	size_t user_cnt[2];
 	struct cgroup_selection *cgroups; /* NULL without a rule for one */
+	u32 warned_troubles;
+	bool warned_missing;
 	void (*on_change)(void *ctx);
 	void *ctx;
 	char text[CGROUP_TEXT_SZ];
@@ -275,17 +277,37 @@ bool selection_is_empty(const struct selection *selection)
 
 bool selection_has_cgroups(const struct selection *selection)
 {
-	return selection && selection->cgroup_rule_cnt;
+	for (size_t i = 0; selection && i < selection->cgroup_rule_cnt; i++) {
+		if (!selection->cgroup_rules[i].is_excluded)
+			return true;
+	}
+	return false;
+}
+
+/* The first rule that stands in the way of recording. */
+static const struct cgroup_rule *find_missing(const struct selection *selection, bool waits)
+{
+	for (size_t i = 0; i < selection->cgroup_rule_cnt; i++) {
+		const struct cgroup_rule *rule = &selection->cgroup_rules[i];
+
+		if (!rule->is_excluded && !(waits && !cgroup_rule_is_id(rule)) &&
+		    !cgroup_selection_has(selection->cgroups, rule))
+			return rule;
+	}
+	return NULL;
 }
 
 int selection_resolve(struct selection *selection, bool waits, char *ret_error, size_t sz)
 {
+	struct cgroup_selection_config config = {0};
 	const struct cgroup_rule *missing;
 	int err;
 
 	if (!selection || !selection->cgroup_rule_cnt)
 		return 0;
-	err = cgroup_selection_new(&selection->cgroups, selection->cgroup_rules, selection->cgroup_rule_cnt);
+	config.rules = selection->cgroup_rules;
+	config.rule_cnt = selection->cgroup_rule_cnt;
+	err = cgroup_selection_new(&selection->cgroups, &config);
 	if (err == -E2BIG)
 		snprintf(ret_error, sz, "more than %d cgroups are selected: give one that is above them",
 			 LIMIT_SELECTION_CGROUPS);
@@ -293,11 +315,55 @@ int selection_resolve(struct selection *selection, bool waits, char *ret_error, 
 		snprintf(ret_error, sz, "several hierarchies have a cgroup of that id: give its path");
 	else if (err)
 		snprintf(ret_error, sz, "the cgroups of this host cannot be read: %s", strerror(-err));
-	missing = err || waits ? NULL : cgroup_selection_missing(selection->cgroups);
+	missing = err ? NULL : find_missing(selection, waits);
 	if (!missing)
 		return err;
-	cgroup_selection_explain(selection->cgroups, missing, ret_error, sz);
+	if (waits)
+		snprintf(ret_error, sz,
+			 "there is no cgroup '%s', and none that is made later is known to get that id: "
+			 "give the path to wait for",
+			 missing->text);
+	else
+		cgroup_selection_explain(selection->cgroups, missing, ret_error, sz);
 	return -ENOENT;
+}
+
+static void warn_missing(struct selection *selection)
+{
+	char text[2048];
+
+	for (size_t i = 0; i < selection->cgroup_rule_cnt; i++) {
+		const struct cgroup_rule *rule = &selection->cgroup_rules[i];
+
+		if (!rule->is_excluded || cgroup_selection_has(selection->cgroups, rule))
+			continue;
+		cgroup_selection_explain(selection->cgroups, rule, text, sizeof(text));
+		log_warning(LOG_TOPIC_MAIN, "--exclude has nothing to leave out yet, ignoring: %s", text);
+	}
+	selection->warned_missing = true;
+}
+
+void selection_warn(struct selection *selection)
+{
+	u32 troubles;
+
+	if (!selection || !selection->cgroups)
+		return;
+	if (!selection->warned_missing)
+		warn_missing(selection);
+	troubles = cgroup_selection_troubles(selection->cgroups) & ~selection->warned_troubles;
+	selection->warned_troubles |= troubles;
+	if (troubles & CGROUP_TROUBLE_SLOTS)
+		log_warning(LOG_TOPIC_MAIN,
+			    "more than %d cgroups are selected or excluded at a time: those past that are "
+			    "neither (give a cgroup that is above them), ignoring",
+			    LIMIT_SELECTION_CGROUPS);
+	if (troubles & CGROUP_TROUBLE_SEARCH)
+		log_warning(LOG_TOPIC_MAIN,
+			    "of more than %d cgroups in a hierarchy, or %d in a unit, not all are looked at: "
+			    "one that is selected is known only from the processes that start in it, "
+			    "ignoring",
+			    CGROUP_WALK_MAX, CGROUP_SELECTION_UNIT_MAX);
 }
 
 bool selection_is_ready(const struct selection *selection)
@@ -425,9 +491,9 @@ bool selection_holds(struct selection *selection, const struct process *process)
 	return cgroup_selection_holds(selection->cgroups, selection->text);
 }
 
-void selection_refresh(struct selection *selection, u64 now_ns)
+void selection_refresh(struct selection *selection, u64 now_ns, bool waits)
 {
-	if (selection && selection->cgroups && cgroup_selection_refresh(selection->cgroups, now_ns))
+	if (selection && selection->cgroups && cgroup_selection_refresh(selection->cgroups, now_ns, waits))
 		changed(selection);
 }
 

@@ -48,11 +48,11 @@ int selection_exclude(struct selection *selection, const char *text, char *ret_e
 /* No rule at all: every process is selected. NULL counts as that. */
 bool selection_is_empty(const struct selection *selection);
 
-/* Whether a rule is about a cgroup. */
+/* Whether a rule selects, rather than excludes, by a cgroup. */
 bool selection_has_cgroups(const struct selection *selection);
 
-/* Looks for the cgroups: to be called once, before any of the functions below. `waits`: they may come later.
- * Else a rule without one is an error: -ENOENT and a sentence. */
+/* Looks for the cgroups: to be called once, before any of the functions below. `waits`: they may come later, but
+ * for those by id. Else a rule without one is an error, unless it excludes: -ENOENT and a sentence. */
 int selection_resolve(struct selection *selection, bool waits, char *ret_error, size_t sz);
 /* Whether a process can be selected yet: each kind of cgroup has one. */
 bool selection_is_ready(const struct selection *selection);
@@ -72,8 +72,11 @@ enum selection_verdict selection_judge(const struct selection *selection, const 
  * tell and the rules are none of these. */
 bool selection_holds(struct selection *selection, const struct process *process);
 
-/* Looks whether cgroups came or were made anew. */
-void selection_refresh(struct selection *selection, u64 now_ns);
+/* Looks whether cgroups came or were made anew; more often while it `waits` for them. */
+void selection_refresh(struct selection *selection, u64 now_ns, bool waits);
+/* Logs what was found since the last call that the user should know, each thing once: exclusions of what is not
+ * there, cgroups that are too many. */
+void selection_warn(struct selection *selection);
 /* Called whenever selection_slots() changed. */
 void selection_on_change(struct selection *selection, void (*on_change)(void *ctx), void *ctx);
 const struct cgroup_slot *selection_slots(const struct selection *selection, size_t *ret_cnt);

@@ -151,7 +151,8 @@ void session_refresh_selection(struct session *session, u64 now)
 	if (now - session->refreshed_ns < REFRESH_MS * CLOCK_NS_PER_MS)
 		return;
 	session->refreshed_ns = now;
-	selection_refresh(session->options->selection, now);
+	selection_refresh(session->options->selection, now, false);
+	selection_warn(session->options->selection);
 }
 
 /* The signals are blocked, and the loop that reads them does not run yet. */
@@ -169,6 +170,6 @@ void session_await_selection(struct session *session)
 	while (!session->stop && !selection_is_ready(session->options->selection)) {
 		if (sigtimedwait(&signals, NULL, &step) >= 0)
 			session->stop = SESSION_STOP_INTERRUPTED;
-		selection_refresh(session->options->selection, clock_monotonic_ns());
+		selection_refresh(session->options->selection, clock_monotonic_ns(), true);
 	}
 }

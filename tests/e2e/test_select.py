@@ -210,6 +210,31 @@ def test_wait_unit(t):
     t.claim(made.status == 0 and 800 <= found <= 1200, "all of the second that ran in it", found, made.explain())
 
 
+def test_come_later(t):
+    """containers that start during the recording: one in the slot of those that ended, one that is excluded"""
+    hierarchy = groups.v2(t)
+    hierarchy.top = ""
+    mark = f"{os.getpid():08x}"
+    ended = [f"docker/{mark}{i:056x}" for i in range(64)]
+    where = {"alpha": f"docker/{mark}{64:056x}", "beta": f"docker/{mark}{'f' * 56}"}
+    hierarchy.make(*([] if os.path.isdir(hierarchy.dir("docker")) else ["docker"]), *ended)
+    made = t.panopy_record("-r", "1khz", "--container", mark, "--exclude", f"container={mark}ffff")
+    time.sleep(SETTLE)
+    for group in ended:
+        hierarchy.remove(group)
+    hierarchy.make(*where.values())
+    targets = [groups.start(t, hosts.on_host(t.pythons), [hierarchy.procs(group)], 0.5, label, wait=False)
+               for label, group in where.items()]
+    for target in targets:
+        target.finish()
+    made.interrupt().finish()
+    found = groups.counts(made, *LABELS)
+    t.claim(made.status == 0 and set(found) == {"alpha"} and found["alpha"] >= 350,
+            "the new one has its half second, the excluded one nothing", found, made.explain())
+    t.claim(f"nothing to leave out yet, ignoring: there is no container '{mark}ffff'" in made.errors,
+            "an exclusion of what is not there is told", made.errors)
+
+
 def test_wait_interrupted(t):
     """--wait ends by Ctrl-C with an empty file and status 4"""
     made = t.panopy_record("--wait", "--cgroup", "/panopy-never-there")
@@ -231,6 +256,9 @@ def test_missing(t):
                     f"{command}: {wanted} names webserver", done)
     done = subprocess.run([t.panopy, "ps", "--unit", "panopy-no-such"], capture_output=True, text=True)
     t.claim(done.returncode == 1 and "panopy-no-such.service" in done.stderr, "a unit", done)
+    done = subprocess.run([t.panopy, "record", "--wait", "--cgroup", "987654321"], capture_output=True, text=True,
+                          cwd=t.directory)
+    t.claim(done.returncode == 1 and "give the path to wait for" in done.stderr, "an id is not waited for", done)
     t.claim(not [name for name in os.listdir(t.directory) if name.endswith(".folded")], "no file is left")
 
 

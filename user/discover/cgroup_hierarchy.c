@@ -295,15 +295,18 @@ static int walk_below(struct walk *walk, size_t sz, int depth)
 		walk->dir[sz] = '/';
 		memcpy(walk->dir + sz + 1, entry->d_name, name_sz + 1);
 		if (++walk->cnt > CGROUP_WALK_MAX)
-			err = -E2BIG;
+			err = -EFBIG;
 		else if (!cgroup_hierarchy_path(walk->hierarchy, walk->dir, path))
 			err = walk->on_cgroup(walk->ctx, path, entry->d_ino);
-		err = err == 1 ? 0 : err ?: walk_below(walk, sz + 1 + name_sz, depth + 1);
+		if (err == CGROUP_WALK_ON)
+			err = walk_below(walk, sz + 1 + name_sz, depth + 1);
+		else if (err == CGROUP_WALK_NOT_BELOW)
+			err = 0;
 		walk->dir[sz] = '\0';
 	}
 	if (dir)
 		closedir(dir);
-	return err;
+	return err == CGROUP_WALK_NOT_BESIDE ? 0 : err;
 }
 
 int cgroup_hierarchy_walk(const struct cgroup_hierarchy *hierarchy,
@@ -317,5 +320,5 @@ int cgroup_hierarchy_walk(const struct cgroup_hierarchy *hierarchy,
 	if (stat(walk.dir, &st))
 		return -errno;
 	err = on_cgroup(ctx, hierarchy->root, st.st_ino);
-	return err == 1 ? 0 : err ?: walk_below(&walk, strlen(walk.dir), 0);
+	return err == CGROUP_WALK_ON ? walk_below(&walk, strlen(walk.dir), 0) : err < 0 ? err : 0;
 }

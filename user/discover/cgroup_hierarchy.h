@@ -62,9 +62,15 @@ const char *cgroup_text_path(const char *text, u32 hierarchy_id, size_t *ret_sz)
 /* Whether the path of `sz` bytes is the cgroup `top` or below it. */
 bool cgroup_path_is_within(const char *path, size_t sz, const char *top);
 
+/* What a callback of a walk answers; a negative number ends the walk and is returned. */
+enum cgroup_walk_step {
+	CGROUP_WALK_ON,
+	CGROUP_WALK_NOT_BELOW,	/* leaves out what is below */
+	CGROUP_WALK_NOT_BESIDE, /* and what comes after it in the same directory */
+};
+
 /* Calls on_cgroup for every cgroup of the hierarchy that is mounted, parents first, with its path as
- * /proc/PID/cgroup writes it and its id; a return of 1 leaves out what is below it, a negative one ends the
- * walk and is returned. -E2BIG past CGROUP_WALK_MAX. */
+ * /proc/PID/cgroup writes it and its id. -EFBIG past CGROUP_WALK_MAX. */
 int cgroup_hierarchy_walk(const struct cgroup_hierarchy *hierarchy,
 			  int (*on_cgroup)(void *ctx, const char *path, u64 id), void *ctx);
 
