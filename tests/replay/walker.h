@@ -27,11 +27,11 @@ struct walker_input {
 	u64 user_sp;
 	/* Tells processes apart in the walker's tables; runs with one epoch share what they cached. */
 	u64 epoch;
-	u32 cpu;	      /* below WALKER_CPUS: each has a scratch of its own */
-	u32 kernel_frames;    /* 0: LIMIT_SAMPLE_FRAMES */
-	u32 compare;	      /* sampler_config.compare */
-	u64 tstate_hint;      /* 0: search */
-	int keep_slot;	      /* what the search before found stands */
+	u32 cpu;	   /* below WALKER_CPUS: each has a scratch of its own */
+	u32 kernel_frames; /* 0: LIMIT_SAMPLE_FRAMES */
+	u32 compare;	   /* sampler_config.compare */
+	u64 tstate_hint;   /* 0: search */
+	int keep_slot;	   /* what the search before found stands */
 	u64 time_ns;
 	const u64 *registers; /* WALKER_REGISTERS; NULL: interrupted in the kernel */
 	walker_read_fn read;
