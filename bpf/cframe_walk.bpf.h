@@ -9,10 +9,8 @@
 #ifndef PANOPY_CFRAME_WALK_BPF_H
 #define PANOPY_CFRAME_WALK_BPF_H
 
+#include "cpython_facts.h"
 #include "frame_walk.bpf.h"
-
-/* A generator object's frame lies behind 72 bytes of head (CPython 3.12, pycore_interpframe). */
-enum { GENERATOR_HEAD_SZ = 72 };
 
 struct cframe {
 	u64 current_frame;
@@ -84,14 +82,15 @@ static __always_inline int frame_awaits(const struct walk_scratch *s, u64 frame)
 	const struct py_layout *layout = &s->walk.layout;
 	/* `int stacktop` follows prev_instr, and localsplus follows `char owner` (CPython 3.12,
 	 * Include/internal/pycore_frame.h). */
-	u32 stacktop = *(const u32 *)(s->window + ((layout->frame_instr + 8) & FRAME_MASK));
-	u64 localsplus = frame + ((layout->frame_owner + 8) & ~7u);
+	u32 stacktop =
+		*(const u32 *)(s->window + ((layout->frame_instr + PY_STACKTOP_BEHIND_INSTR) & FRAME_MASK));
+	u64 localsplus = frame + ((layout->frame_owner + PY_WORD_SZ) & ~(PY_WORD_SZ - 1u));
 	u64 top = 0;
 
 	if (!stacktop || stacktop > 0xffff ||
 	    user_read(&top, sizeof(top), localsplus + (u64)(stacktop - 1) * sizeof(u64)))
 		return 0;
-	return top < s->walk.suspended && s->walk.suspended - top <= GENERATOR_HEAD_SZ;
+	return top < s->walk.suspended && s->walk.suspended - top <= PY_GENERATOR_HEAD_SZ;
 }
 
 /* 3.12's YIELD_VALUE clears the generator frame's `previous` before it makes the resumer current: the

@@ -25,6 +25,7 @@
 #define PANOPY_FRAME_WALK_BPF_H
 
 #include "code_object.bpf.h"
+#include "cpython_facts.h"
 #include "loops.bpf.h"
 #include "object_walk.bpf.h"
 #include "scratch.bpf.h"
@@ -32,11 +33,6 @@
 #include "thread_state.bpf.h"
 #include "user_mem.bpf.h"
 #include "walk_emit.bpf.h"
-
-enum {
-	FRAME_OWNED_BY_THREAD = 0,
-	FRAME_OWNED_BY_GENERATOR = 1,
-};
 
 /* An entry frame: checks where it lies, notes what it links, is not shown. 0 to go on. */
 static __always_inline int walk_entry(struct walk *w, u64 frame, u64 previous)
@@ -64,20 +60,21 @@ static __always_inline int walk_entry(struct walk *w, u64 frame, u64 previous)
 static __always_inline int is_cut_by_greenlet(const struct walk *w, const u8 *p, u64 frame)
 {
 	const struct py_layout *layout = &w->layout;
-	u64 frame_obj = *(const u64 *)(p + ((layout->frame_instr - sizeof(u64)) & FRAME_MASK));
+	u64 frame_obj = *(const u64 *)(p + ((layout->frame_instr - PY_FRAME_OBJ_BEFORE_INSTR) & FRAME_MASK));
 	u64 back = 0;
 
 	if (!(layout->traits & PY_TRAIT_OWNER_ENTRY) || !frame_obj)
 		return 0;
-	return !user_read(&back, sizeof(back), frame_obj + layout->bytes_size + sizeof(u64)) && back == frame;
+	return !user_read(&back, sizeof(back), frame_obj + layout->bytes_size + PY_F_FRAME_BEHIND_SIZE) &&
+	       back == frame;
 }
 
 /* A frame without a caller that is no entry frame. */
 static __always_inline void walk_outermost(struct walk *w, const u8 *p, u64 frame, u8 owner)
 {
-	if (owner == FRAME_OWNED_BY_GENERATOR && w->frame_cnt == 1)
+	if (owner == PY_OWNER_GENERATOR && w->frame_cnt == 1)
 		w->suspended = frame;
-	if (!w->ended && owner == FRAME_OWNED_BY_THREAD)
+	if (!w->ended && owner == PY_OWNER_THREAD)
 		w->ended = is_cut_by_greenlet(w, p, frame);
 	if (!w->ended)
 		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
@@ -136,7 +133,7 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 		walk_stop(w, SAMPLE_REASON_BUDGET);
 		return WALK_OVER;
 	}
-	if (owner == FRAME_OWNED_BY_THREAD) {
+	if (owner == PY_OWNER_THREAD) {
 		if (!in_chunk) {
 			w->need_chunk = 1;
 			return WALK_ON;
@@ -145,7 +142,7 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 			walk_stop(w, SAMPLE_REASON_CYCLE);
 			return WALK_OVER;
 		}
-	} else if (owner != FRAME_OWNED_BY_GENERATOR || in_chunk) {
+	} else if (owner != PY_OWNER_GENERATOR || in_chunk) {
 		walk_stop(w, SAMPLE_REASON_BAD_POINTER);
 		return WALK_OVER;
 	}
@@ -160,7 +157,7 @@ static __always_inline int walk_frame(struct walk_scratch *s, const u8 *p, u64 f
 	if (walk_wants_code(w, code, fingerprint))
 		return WALK_WANTS_CODE;
 	walk_emit(s, code, (s32)(instr - bytecode), fingerprint);
-	if (owner == FRAME_OWNED_BY_THREAD)
+	if (owner == PY_OWNER_THREAD)
 		w->last_ordinary = frame;
 	w->frame = previous;
 	if ((layout->traits & PY_TRAIT_IS_ENTRY) && *(p + (layout->frame_is_entry & FRAME_MASK))) {
@@ -240,8 +237,7 @@ static __always_inline void walk_ordinary(struct walk_scratch *s, u64 base, u64 
 		off &= 2 * WALK_WINDOW_SZ - 1;
 		code = *(const u64 *)(codes + off) & w->code_mask;
 		previous = *(const u64 *)(previouses + off);
-		if (*(owners + off) != FRAME_OWNED_BY_THREAD || !code || !previous || frame >= last ||
-		    (frame & 7))
+		if (*(owners + off) != PY_OWNER_THREAD || !code || !previous || frame >= last || (frame & 7))
 			break;
 		bytecode = code + layout->code_code_adaptive;
 		if (has_copies) {

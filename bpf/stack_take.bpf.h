@@ -7,10 +7,9 @@
 
 #include "cframe_walk.bpf.h"
 #include "code_object.bpf.h"
+#include "cpython_facts.h"
 #include "thread_state.bpf.h"
 #include "walk_compare.bpf.h"
-
-enum { EXECUTABLE_TAG_BITS = 3 };
 
 /* Makes the scratch ready; what the caller knows of the thread it fills in behind this. */
 static __always_inline void stack_begin(struct walk *w, const struct py_layout *layout, u64 epoch,
@@ -20,7 +19,7 @@ static __always_inline void stack_begin(struct walk *w, const struct py_layout *
 	w->layout = *layout;
 	w->epoch = epoch;
 	w->runtime_addr = runtime_addr;
-	w->code_mask = layout->traits & PY_TRAIT_TAGGED_EXECUTABLE ? ~(u64)EXECUTABLE_TAG_BITS : ~0ULL;
+	w->code_mask = layout->traits & PY_TRAIT_TAGGED_EXECUTABLE ? ~(u64)PY_EXECUTABLE_TAG_BITS : ~0ULL;
 	w->sequence++;
 	w->search_limit = THREAD_SEARCH_STEPS;
 	w->tstate = 0;

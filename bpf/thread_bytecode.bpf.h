@@ -20,6 +20,7 @@
 #ifndef PANOPY_THREAD_BYTECODE_BPF_H
 #define PANOPY_THREAD_BYTECODE_BPF_H
 
+#include "cpython_facts.h"
 #include "loops.bpf.h"
 #include "scratch.bpf.h"
 #include "user_mem.bpf.h"
@@ -56,7 +57,7 @@ static __always_inline u64 bytecode_copy(u64 copies, u32 index)
 
 	if (!copies || user_read(&cnt, sizeof(cnt), copies) || index >= cnt)
 		return 0;
-	if (user_read(&copy, sizeof(copy), copies + sizeof(cnt) + (u64)index * sizeof(copy)))
+	if (user_read(&copy, sizeof(copy), copies + PY_CODE_ARRAY_HEAD_SZ + (u64)index * sizeof(copy)))
 		return 0;
 	return copy;
 }

@@ -14,6 +14,7 @@
 #ifndef PANOPY_THREAD_STATE_BPF_H
 #define PANOPY_THREAD_STATE_BPF_H
 
+#include "cpython_facts.h"
 #include "fingerprint.h"
 #include "loops.bpf.h"
 #include "maps.bpf.h"
@@ -23,7 +24,7 @@
 
 enum {
 	TSTATE_MASK = LIMIT_TSTATE_SPAN - 1,
-	TSTATE_BOUND_GILSTATE = 1u << 3,
+	TSTATE_BOUND_GILSTATE = PY_STATUS_BOUND_GILSTATE,
 	/* Steps of a search in the interrupt, and a multiple of LOOP_STRIDE that holds them. */
 	THREAD_SEARCH_STEPS = LIMIT_THREAD_SCAN + LIMIT_INTERP_SCAN,
 #if LOOPS == LOOPS_MAY_GOTO

@@ -27,9 +27,18 @@
 #include "internal/pycore_interpframe.h"
 #endif
 
+#include "../include/cpython_facts.h"
+
 #define EMIT(name, value) __asm__ volatile("\n#FACT " name " %c0\n" : : "i"((long)(value)))
 
 #define EMIT_FIELD(name, type, member) EMIT(name, offsetof(type, member))
+
+/* What the program takes for granted (cpython_facts.h): the generator stops where a version has it otherwise. */
+#define EMIT_FACT(name, value, assumed)                                                                      \
+	do {                                                                                                 \
+		EMIT("is:" name, value);                                                                     \
+		EMIT("assumed:" name, assumed);                                                              \
+	} while (0)
 
 /* Where in PyASCIIObject.state a bit field begins. */
 #define EMIT_STATE_BIT(name, member)                                                                         \
@@ -188,6 +197,56 @@ void emit_struct_sizes(void)
 #endif
 	EMIT("code_struct_sz", sizeof(PyCodeObject));
 	EMIT("unicode_struct_sz", sizeof(PyUnicodeObject));
+}
+
+void emit_facts_of_frames(void)
+{
+#if PY_VERSION_HEX >= 0x030b0000
+	EMIT_FACT("FRAME_OWNED_BY_THREAD", FRAME_OWNED_BY_THREAD, PY_OWNER_THREAD);
+	EMIT_FACT("FRAME_OWNED_BY_GENERATOR", FRAME_OWNED_BY_GENERATOR, PY_OWNER_GENERATOR);
+	EMIT_FACT("PyFrameObject.f_frame", offsetof(PyFrameObject, f_frame),
+		  offsetof(PyVarObject, ob_size) + PY_F_FRAME_BEHIND_SIZE);
+	/* The head of a chunk is read as one, in this order. */
+	EMIT_FACT("_PyStackChunk.previous", offsetof(_PyStackChunk, previous), 0);
+	EMIT_FACT("_PyStackChunk.size", offsetof(_PyStackChunk, size), 8);
+	EMIT_FACT("_PyStackChunk.top", offsetof(_PyStackChunk, top), 16);
+#endif
+#if PY_VERSION_HEX >= 0x030d0000
+	EMIT_FACT("_PyInterpreterFrame.frame_obj", offsetof(_PyInterpreterFrame, frame_obj),
+		  offsetof(_PyInterpreterFrame, instr_ptr) - PY_FRAME_OBJ_BEFORE_INSTR);
+#elif PY_VERSION_HEX >= 0x030c0000
+	EMIT_FACT("_PyInterpreterFrame.frame_obj", offsetof(_PyInterpreterFrame, frame_obj),
+		  offsetof(_PyInterpreterFrame, prev_instr) - PY_FRAME_OBJ_BEFORE_INSTR);
+	EMIT_FACT("_PyInterpreterFrame.stacktop", offsetof(_PyInterpreterFrame, stacktop),
+		  offsetof(_PyInterpreterFrame, prev_instr) + PY_STACKTOP_BEHIND_INSTR);
+	EMIT_FACT("_PyInterpreterFrame.localsplus", offsetof(_PyInterpreterFrame, localsplus),
+		  (offsetof(_PyInterpreterFrame, owner) + PY_WORD_SZ) & ~(PY_WORD_SZ - 1ul));
+	EMIT_FACT("PyGenObject.gi_iframe", offsetof(PyGenObject, gi_iframe), PY_GENERATOR_HEAD_SZ);
+#endif
+#if PY_VERSION_HEX >= 0x030e0000
+	/* Code objects are aligned: that a bit more is cleared does no harm. */
+	EMIT_FACT("Py_TAG_BITS", Py_TAG_BITS | PY_EXECUTABLE_TAG_BITS, PY_EXECUTABLE_TAG_BITS);
+#endif
+}
+
+void emit_facts(void)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+	PyThreadState state;
+	unsigned int status;
+
+	__builtin_memset(&state, 0, sizeof(state));
+	state._status.bound_gilstate = 1;
+	__builtin_memcpy(&status, &state._status, sizeof(status));
+	EMIT_FACT("PyThreadState._status.bound_gilstate", status, PY_STATUS_BOUND_GILSTATE);
+#endif
+#if defined(Py_GIL_DISABLED) && PY_VERSION_HEX >= 0x030e0000
+	EMIT_FACT("_PyCodeArray.entries", offsetof(_PyCodeArray, entries), PY_CODE_ARRAY_HEAD_SZ);
+#endif
+#if PY_VERSION_HEX < 0x030b0000
+	EMIT_FACT("PyTypeObject.tp_name", offsetof(PyTypeObject, tp_name),
+		  offsetof(PyObject, ob_type) + PY_TYPE_NAME_BEHIND_TYPE);
+#endif
 }
 
 #if PY_VERSION_HEX >= 0x030d0000

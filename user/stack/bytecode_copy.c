@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpython_facts.h"
+
 enum {
 	ROUND_CODES = 512,
 	/* Of one stack, each round being two reads of some 60 us. */
@@ -98,7 +100,8 @@ static int read_entries(struct bytecode_reader *reader, struct remote_mem *mem, 
 
 		counts[i] = array ? ask_u64(reader, array) : -1;
 		entries[i] =
-			array ? ask_u64(reader, array + sizeof(u64) + copies[i].index * sizeof(u64)) : -1;
+			array ? ask_u64(reader, array + PY_CODE_ARRAY_HEAD_SZ + copies[i].index * sizeof(u64))
+			      : -1;
 	}
 	if (!remote_batch_count(reader->batch))
 		return 0;

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cpython_facts.h"
 #include "stack/bytecode_copy.h"
 #include "stack/frame_cache.h"
 #include "stack/frame_reader.h"
@@ -27,7 +28,6 @@ enum {
 	MAX_THREADS_DEFAULT = 1024,
 	/* Seven stacks of 100,000 frames. */
 	MAX_CACHED_FRAMES_DEFAULT = 1 << 20,
-	EXECUTABLE_TAG_BITS = 3,
 	/* What is asked for first where the rest may be taken over. */
 	JOIN_EXPECTED = 16 * STACK_JOIN_FRAMES,
 	/* A read that failed after so many fetches is not tried again at once. */
@@ -280,7 +280,7 @@ static int walk_frame(struct stack_completer *completer, u64 addr, struct walked
 	ret_frame->is_entry =
 		(layout->traits & PY_TRAIT_OWNER_ENTRY) && ret_frame->owner >= layout->owner_entry;
 	if (layout->traits & PY_TRAIT_TAGGED_EXECUTABLE)
-		ret_frame->code &= ~(u64)EXECUTABLE_TAG_BITS;
+		ret_frame->code &= ~(u64)PY_EXECUTABLE_TAG_BITS;
 	ret_frame->cached = find_cached(completer, addr);
 	ret_frame->is_same = is_same(completer->cached, ret_frame);
 	if (!ret_frame->is_entry && !ret_frame->code)
