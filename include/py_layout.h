@@ -26,8 +26,6 @@ enum py_trait {
 	PY_TRAIT_BASE_FRAME = 1u << 4,
 	/* 3.12+: tstate->_status.bound_gilstate names the thread's current state. */
 	PY_TRAIT_BOUND_GILSTATE = 1u << 5,
-	/* up to 3.12: `instr` is prev_instr, one unit before the next instruction. */
-	PY_TRAIT_PREV_INSTR = 1u << 6,
 	/* 3.12+: co_version tells code objects apart; before, their contents do. */
 	PY_TRAIT_CODE_VERSION = 1u << 7,
 	/* 3.14+: interp_code_proof is _code_object_generation, 64 bits: equal means none was freed. */
@@ -41,6 +39,8 @@ enum py_trait {
 	PY_TRAIT_DEBUG = 1u << 11,
 	/* 3.14+, free-threaded: PyASCIIObject.state has a byte for `interned` (unicode_state.h). */
 	PY_TRAIT_INTERNED_BYTE = 1u << 12,
+	/* 3.13+: the only code object in the interpreter's image is the shim under an inlined __init__. */
+	PY_TRAIT_STATIC_SHIM = 1u << 13,
 	/* up to 3.10: frames are objects (PyFrameObject): `previous` is f_back, `executable` f_code, `instr`
 	 * f_lasti, a signed offset of 32 bits, and `owner` f_gen, the generator or NULL. */
 	PY_TRAIT_FRAME_OBJECT = 1u << 16,

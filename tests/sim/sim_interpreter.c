@@ -46,10 +46,10 @@ s32 sim_instr_off(const struct py_layout *layout, u32 line)
 {
 	s32 off = (s32)(line * SIM_UNIT);
 
-	/* prev_instr is one unit of two bytes before the next instruction; f_lasti begins with -1. */
+	/* prev_instr (3.11, 3.12) is one unit of two bytes before the next instruction; f_lasti begins with -1. */
 	if (layout->traits & PY_TRAIT_FRAME_OBJECT && line == 0)
 		return layout->traits & PY_TRAIT_LASTI_UNITS ? -2 : -1;
-	return layout->traits & PY_TRAIT_PREV_INSTR && line == 0 ? -2 : off;
+	return layout->traits & PY_TRAIT_CFRAME && line == 0 ? -2 : off;
 }
 
 void sim_name(u32 serial, char *ret_name, size_t sz)

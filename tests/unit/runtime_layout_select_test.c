@@ -50,12 +50,11 @@ static void test_tables_without_offsets(void **state)
 	assert_int_equal(layout_select_by_version(0x030b02f0, false, &layout), PY_REFUSAL_NONE);
 	assert_int_equal(layout.version, 0x030b02f0);
 	assert_true(layout_is_valid(&layout));
-	assert_int_equal(layout.traits, PY_TRAIT_CFRAME | PY_TRAIT_PREV_INSTR | PY_TRAIT_IS_ENTRY);
+	assert_int_equal(layout.traits, PY_TRAIT_CFRAME | PY_TRAIT_IS_ENTRY);
 	assert_true(layout.runtime_gilstate_current != 0);
 	assert_int_equal(layout_select_by_version(0x030c01f0, true, &layout), PY_REFUSAL_NONE);
-	assert_int_equal(layout.traits, PY_TRAIT_CFRAME | PY_TRAIT_PREV_INSTR | PY_TRAIT_OWNER_ENTRY |
-						PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION |
-						PY_TRAIT_DEBUG);
+	assert_int_equal(layout.traits, PY_TRAIT_CFRAME | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE |
+						PY_TRAIT_CODE_VERSION | PY_TRAIT_DEBUG);
 	assert_int_equal(layout.owner_entry, 3);
 	assert_int_equal(layout_select_by_version(0x03050af0, false, &layout), PY_REFUSAL_VERSION_TOO_OLD);
 	assert_int_equal(layout_select_by_version(0x03100000, false, &layout), PY_REFUSAL_VERSION_UNKNOWN);

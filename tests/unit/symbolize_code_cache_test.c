@@ -52,7 +52,6 @@ struct target {
 enum { KIND_ASCII = 1 << 2 | 1 << 5 | 1 << 6, KIND_2 = 2 << 2 | 1 << 5 };
 
 static struct py_layout g_layout = {
-	.version = 0x030d0000,
 	.traits = PY_TRAIT_CODE_VERSION,
 	.code_filename = offsetof(struct fake_code, filename),
 	.code_name = offsetof(struct fake_code, name),
@@ -115,8 +114,7 @@ static int set_up(void **state)
 	if (!fix || remote_mem_open_process(&fix->mem, getpid()) || frame_table_new(&fix->frames, 100) ||
 	    code_cache_new(&fix->cache, &(struct code_cache_config){.frames = fix->frames}))
 		return -1;
-	g_layout.traits = PY_TRAIT_CODE_VERSION;
-	g_layout.version = 0x030d0000;
+	g_layout.traits = PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM;
 	fix->source = (struct code_source){.epoch = 5, .layout = &g_layout, .mem = fix->mem};
 	*state = fix;
 	return 0;
@@ -334,7 +332,7 @@ static void test_shim_is_hidden(void **state)
 	/* A frozen module of 3.12 is static too, and shown. */
 	fix->source.epoch = 7;
 	fix->source.mem = fix->mem;
-	g_layout.version = 0x030c0000;
+	g_layout.traits = PY_TRAIT_CODE_VERSION;
 	set_target("__init__", "<frozen abc>", 3);
 	assert_frame(fix, 3, 0, "__init__", "<frozen abc>", 10);
 	assert_frame(fix, 0, 0, "__init__", "<frozen abc>", 10);

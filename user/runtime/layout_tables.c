@@ -48,7 +48,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 192, .frame_struct_sz = 80, .interp_struct_sz = 107752,
 		.tstate_struct_sz = 360, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_CFRAME | PY_TRAIT_PREV_INSTR | PY_TRAIT_IS_ENTRY | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_CFRAME | PY_TRAIT_IS_ENTRY | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 24, .runtime_interpreters_head = 40,
 			.runtime_gilstate_current = 576, .interp_next = 0, .interp_threads_head = 16,
 			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 56,
@@ -69,7 +69,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 192, .frame_struct_sz = 80, .interp_struct_sz = 107752,
 		.tstate_struct_sz = 360, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_CFRAME | PY_TRAIT_PREV_INSTR | PY_TRAIT_IS_ENTRY,
+			.traits = PY_TRAIT_CFRAME | PY_TRAIT_IS_ENTRY,
 			.runtime_finalizing = 24, .runtime_interpreters_head = 40,
 			.runtime_gilstate_current = 576, .interp_next = 0, .interp_threads_head = 16,
 			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 56,
@@ -90,7 +90,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 200, .frame_struct_sz = 80, .interp_struct_sz = 383568,
 		.tstate_struct_sz = 288, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_CFRAME | PY_TRAIT_PREV_INSTR | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_CFRAME | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 24, .runtime_interpreters_head = 40, .interp_next = 0,
 			.interp_threads_head = 72, .tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16,
 			.tstate_status = 24, .tstate_frame = 56, .cframe_current_frame = 0,
@@ -110,7 +110,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 200, .frame_struct_sz = 80, .interp_struct_sz = 383552,
 		.tstate_struct_sz = 288, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_CFRAME | PY_TRAIT_PREV_INSTR | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION,
+			.traits = PY_TRAIT_CFRAME | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION,
 			.runtime_finalizing = 24, .runtime_interpreters_head = 40, .interp_next = 0,
 			.interp_threads_head = 72, .tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16,
 			.tstate_status = 24, .tstate_frame = 56, .cframe_current_frame = 0,
@@ -130,7 +130,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 208, .frame_struct_sz = 80, .interp_struct_sz = 194984,
 		.tstate_struct_sz = 304, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 17016, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -150,7 +150,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 208, .frame_struct_sz = 80, .interp_struct_sz = 194992,
 		.tstate_struct_sz = 304, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 17016, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -170,7 +170,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 208, .frame_struct_sz = 80, .interp_struct_sz = 195000,
 		.tstate_struct_sz = 312, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 17016, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -190,7 +190,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 208, .frame_struct_sz = 80, .interp_struct_sz = 194968,
 		.tstate_struct_sz = 304, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 17000, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -210,7 +210,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 208, .frame_struct_sz = 80, .interp_struct_sz = 194976,
 		.tstate_struct_sz = 304, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 17000, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -230,7 +230,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 208, .frame_struct_sz = 80, .interp_struct_sz = 194984,
 		.tstate_struct_sz = 312, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 17000, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -250,7 +250,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 224, .frame_struct_sz = 80, .interp_struct_sz = 215616,
 		.tstate_struct_sz = 304, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 20092, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -270,7 +270,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 224, .frame_struct_sz = 80, .interp_struct_sz = 215616,
 		.tstate_struct_sz = 312, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 20092, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -290,7 +290,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 224, .frame_struct_sz = 80, .interp_struct_sz = 218112,
 		.tstate_struct_sz = 304, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 20172, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -310,7 +310,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 224, .frame_struct_sz = 80, .interp_struct_sz = 218112,
 		.tstate_struct_sz = 312, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 20172, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -330,7 +330,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 216, .frame_struct_sz = 88, .interp_struct_sz = 225880,
 		.tstate_struct_sz = 832, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 784, .runtime_interpreters_head = 808, .interp_next = 7272,
 			.interp_threads_head = 7344, .interp_code_proof = 7992, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -350,7 +350,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 216, .frame_struct_sz = 88, .interp_struct_sz = 225864,
 		.tstate_struct_sz = 832, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION,
 			.runtime_finalizing = 784, .runtime_interpreters_head = 808, .interp_next = 7272,
 			.interp_threads_head = 7344, .interp_code_proof = 7992, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -370,7 +370,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 249976,
 		.tstate_struct_sz = 832, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED,
 			.runtime_finalizing = 784, .runtime_interpreters_head = 808, .interp_next = 7272,
 			.interp_threads_head = 7344, .interp_code_proof = 8024, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -390,7 +390,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 250040,
 		.tstate_struct_sz = 832, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 784, .runtime_interpreters_head = 808, .interp_next = 7272,
 			.interp_threads_head = 7344, .interp_code_proof = 8024, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -410,7 +410,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 216, .frame_struct_sz = 88, .interp_struct_sz = 226248,
 		.tstate_struct_sz = 888, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 912, .runtime_interpreters_head = 936, .interp_next = 7264,
 			.interp_threads_head = 7336, .interp_code_proof = 7944, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -430,7 +430,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 216, .frame_struct_sz = 88, .interp_struct_sz = 226232,
 		.tstate_struct_sz = 888, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME,
 			.runtime_finalizing = 912, .runtime_interpreters_head = 936, .interp_next = 7264,
 			.interp_threads_head = 7336, .interp_code_proof = 7944, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -450,7 +450,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 250328,
 		.tstate_struct_sz = 888, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED,
 			.runtime_finalizing = 912, .runtime_interpreters_head = 936, .interp_next = 7264,
 			.interp_threads_head = 7336, .interp_code_proof = 7952, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -471,7 +471,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 250392,
 		.tstate_struct_sz = 888, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 912, .runtime_interpreters_head = 936, .interp_next = 7264,
 			.interp_threads_head = 7336, .interp_code_proof = 7952, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -695,7 +695,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 192, .frame_struct_sz = 80, .interp_struct_sz = 107752,
 		.tstate_struct_sz = 360, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_CFRAME | PY_TRAIT_PREV_INSTR | PY_TRAIT_IS_ENTRY | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_CFRAME | PY_TRAIT_IS_ENTRY | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 24, .runtime_interpreters_head = 40,
 			.runtime_gilstate_current = 592, .interp_next = 0, .interp_threads_head = 16,
 			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 56,
@@ -716,7 +716,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 192, .frame_struct_sz = 80, .interp_struct_sz = 107752,
 		.tstate_struct_sz = 360, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_CFRAME | PY_TRAIT_PREV_INSTR | PY_TRAIT_IS_ENTRY,
+			.traits = PY_TRAIT_CFRAME | PY_TRAIT_IS_ENTRY,
 			.runtime_finalizing = 24, .runtime_interpreters_head = 40,
 			.runtime_gilstate_current = 592, .interp_next = 0, .interp_threads_head = 16,
 			.tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16, .tstate_frame = 56,
@@ -737,7 +737,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 200, .frame_struct_sz = 80, .interp_struct_sz = 383584,
 		.tstate_struct_sz = 288, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_CFRAME | PY_TRAIT_PREV_INSTR | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_CFRAME | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 24, .runtime_interpreters_head = 40, .interp_next = 0,
 			.interp_threads_head = 72, .tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16,
 			.tstate_status = 24, .tstate_frame = 56, .cframe_current_frame = 0,
@@ -757,7 +757,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 200, .frame_struct_sz = 80, .interp_struct_sz = 383568,
 		.tstate_struct_sz = 288, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_CFRAME | PY_TRAIT_PREV_INSTR | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION,
+			.traits = PY_TRAIT_CFRAME | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION,
 			.runtime_finalizing = 24, .runtime_interpreters_head = 40, .interp_next = 0,
 			.interp_threads_head = 72, .tstate_prev = 0, .tstate_next = 8, .tstate_interp = 16,
 			.tstate_status = 24, .tstate_frame = 56, .cframe_current_frame = 0,
@@ -777,7 +777,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 208, .frame_struct_sz = 80, .interp_struct_sz = 195000,
 		.tstate_struct_sz = 304, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 17032, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -797,7 +797,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 208, .frame_struct_sz = 80, .interp_struct_sz = 195008,
 		.tstate_struct_sz = 304, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 17032, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -817,7 +817,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 208, .frame_struct_sz = 80, .interp_struct_sz = 195016,
 		.tstate_struct_sz = 312, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 17032, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -837,7 +837,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 208, .frame_struct_sz = 80, .interp_struct_sz = 194984,
 		.tstate_struct_sz = 304, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 17016, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -857,7 +857,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 208, .frame_struct_sz = 80, .interp_struct_sz = 194992,
 		.tstate_struct_sz = 304, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 17016, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -877,7 +877,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 208, .frame_struct_sz = 80, .interp_struct_sz = 195000,
 		.tstate_struct_sz = 312, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 17016, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -897,7 +897,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 224, .frame_struct_sz = 80, .interp_struct_sz = 215680,
 		.tstate_struct_sz = 304, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 20156, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -917,7 +917,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 224, .frame_struct_sz = 80, .interp_struct_sz = 215680,
 		.tstate_struct_sz = 312, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 20156, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -937,7 +937,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 224, .frame_struct_sz = 80, .interp_struct_sz = 218112,
 		.tstate_struct_sz = 304, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 20172, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -957,7 +957,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 224, .frame_struct_sz = 80, .interp_struct_sz = 218112,
 		.tstate_struct_sz = 312, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_PROOF_NEXT_VERSION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 608, .runtime_interpreters_head = 632, .interp_next = 7264,
 			.interp_threads_head = 7344, .interp_code_proof = 20172, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -977,7 +977,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 216, .frame_struct_sz = 88, .interp_struct_sz = 225896,
 		.tstate_struct_sz = 832, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 784, .runtime_interpreters_head = 808, .interp_next = 7272,
 			.interp_threads_head = 7344, .interp_code_proof = 8008, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -997,7 +997,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 216, .frame_struct_sz = 88, .interp_struct_sz = 225880,
 		.tstate_struct_sz = 832, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION,
 			.runtime_finalizing = 784, .runtime_interpreters_head = 808, .interp_next = 7272,
 			.interp_threads_head = 7344, .interp_code_proof = 8008, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -1017,7 +1017,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 249992,
 		.tstate_struct_sz = 832, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED,
 			.runtime_finalizing = 784, .runtime_interpreters_head = 808, .interp_next = 7272,
 			.interp_threads_head = 7344, .interp_code_proof = 8040, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -1037,7 +1037,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 250056,
 		.tstate_struct_sz = 832, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 784, .runtime_interpreters_head = 808, .interp_next = 7272,
 			.interp_threads_head = 7344, .interp_code_proof = 8040, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -1057,7 +1057,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 216, .frame_struct_sz = 88, .interp_struct_sz = 226264,
 		.tstate_struct_sz = 888, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 912, .runtime_interpreters_head = 936, .interp_next = 7264,
 			.interp_threads_head = 7336, .interp_code_proof = 7960, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -1077,7 +1077,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 216, .frame_struct_sz = 88, .interp_struct_sz = 226248,
 		.tstate_struct_sz = 888, .unicode_struct_sz = 64,
 		.layout = {
-			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME,
+			.traits = PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME,
 			.runtime_finalizing = 912, .runtime_interpreters_head = 936, .interp_next = 7264,
 			.interp_threads_head = 7336, .interp_code_proof = 7960, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -1097,7 +1097,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 250344,
 		.tstate_struct_sz = 888, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED,
 			.runtime_finalizing = 912, .runtime_interpreters_head = 936, .interp_next = 7264,
 			.interp_threads_head = 7336, .interp_code_proof = 7968, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,
@@ -1118,7 +1118,7 @@ const struct layout_row layout_rows[] = {
 		.code_struct_sz = 240, .frame_struct_sz = 88, .interp_struct_sz = 250408,
 		.tstate_struct_sz = 888, .unicode_struct_sz = 80,
 		.layout = {
-			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
+			.traits = PY_TRAIT_INTERNED_BYTE | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE | PY_TRAIT_CODE_VERSION | PY_TRAIT_STATIC_SHIM | PY_TRAIT_TAGGED_EXECUTABLE | PY_TRAIT_PROOF_GENERATION | PY_TRAIT_BASE_FRAME | PY_TRAIT_FREE_THREADED | PY_TRAIT_DEBUG,
 			.runtime_finalizing = 912, .runtime_interpreters_head = 936, .interp_next = 7264,
 			.interp_threads_head = 7336, .interp_code_proof = 7968, .tstate_prev = 0,
 			.tstate_next = 8, .tstate_interp = 16, .tstate_status = 32, .tstate_frame = 72,

@@ -434,9 +434,8 @@ static enum frame_name_result name_slowly(struct code_cache *cache, const struct
 		return FRAME_NAMED;
 	}
 	if (err) {
-		/* From 3.13 on the shim is the only code object in the image. */
 		if (!frame->fingerprint && is_static(frame->code, source) &&
-		    source->layout->version >= 0x030d0000)
+		    (source->layout->traits & PY_TRAIT_STATIC_SHIM))
 			return FRAME_HIDDEN;
 		*ret_frame_id = FRAME_ID_UNNAMED;
 		return FRAME_UNNAMED;
