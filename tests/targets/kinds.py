@@ -112,6 +112,58 @@ def generating():
         pass
 
 
+def raising():
+    raise ValueError
+
+
+def excepting():
+    try:
+        raising()
+    except ValueError:
+        pace.burn(SLICE)  # @except
+
+
+def unwound():
+    try:
+        raising()
+    finally:
+        pace.burn(SLICE)  # @finally
+
+
+def unwinding():
+    try:
+        unwound()  # @unwinding
+    except ValueError:
+        pass
+
+
+class Context:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        pace.burn(SLICE)  # @exit
+        return kind is ValueError
+
+
+def leaving():
+    # Up to 3.9 the call of __exit__ has the line that raised, later that of `with`.
+    with Context(): raising()  # noqa: E701 @leaving
+
+
+def thrown_into():
+    try:
+        yield
+    except ValueError:
+        yield pace.burn(SLICE)  # @thrown_into
+
+
+def throwing():
+    generator = thrown_into()
+    next(generator)
+    generator.throw(ValueError())  # @throwing
+
+
 async def awaited():
     return pace.burn(SLICE)  # @awaited
 
@@ -203,7 +255,8 @@ def zipped_station():
 
 
 STATIONS = [comprehension, generator_expression, plain_lambda, methods, closure, executed, class_body, sorting,
-            reducing, substituting, generating, stepping, tasks, unicode_names, hostile_names, zipped_station]
+            reducing, substituting, generating, excepting, unwinding, leaving, throwing, stepping, tasks, unicode_names,
+            hostile_names, zipped_station]
 
 
 def visit():
