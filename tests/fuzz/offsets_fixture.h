@@ -75,6 +75,16 @@ static inline void fixture_table(const struct debug_offsets_format *format, cons
 	}
 }
 
+/* PY_VERSION_HEX of the first version that has no row. */
+static inline u32 fixture_unknown_version(void)
+{
+	u32 newest = 0;
+
+	for (size_t i = 0; i < layout_row_cnt; i++)
+		newest = layout_rows[i].minor > newest ? layout_rows[i].minor : newest;
+	return (newest + 1) << 16;
+}
+
 /* The n-th pair of table and row that belong together; false past the last. */
 static inline bool fixture_at(size_t n, const struct debug_offsets_format **ret_format,
 			      const struct layout_row **ret_row)

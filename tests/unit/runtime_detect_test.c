@@ -109,7 +109,7 @@ static void expect_python(const char *path)
 	if (version < 0x03060000) {
 		assert_int_equal(runtime.refusal, PY_REFUSAL_VERSION_TOO_OLD);
 		assert_int_equal(runtime.version >> 16, version >> 16);
-	} else if (version < 0x03100000) {
+	} else if (version < fixture_unknown_version()) {
 		assert_int_equal(runtime.refusal, PY_REFUSAL_NONE);
 		assert_int_equal(runtime.version, version);
 		assert_int_equal(runtime.layout.version, version);
@@ -117,6 +117,8 @@ static void expect_python(const char *path)
 		assert_true(runtime.runtime_addr > runtime.image_start &&
 			    runtime.runtime_addr < runtime.image_end);
 		expect_thread_state(pid, &runtime);
+	} else {
+		assert_int_equal(runtime.refusal, PY_REFUSAL_VERSION_UNKNOWN);
 	}
 	stop(pid);
 }
