@@ -8,6 +8,7 @@ from lib.folded import names
 from lib.source import Source
 from test_extreme import check_losses, test_deep, test_extreme  # noqa: F401
 from test_stacks import test_depth  # noqa: F401
+from test_switch import check_callbacks, check_greenlets, check_interpreters, fetched
 
 SAME = Source("samecode.py")
 THREADS = 8
@@ -98,3 +99,19 @@ def test_churn(t):
     targets = t.start_all((python, "threadchurn.py", 600) for python in free_threaded(t))
     recording = t.record("-r", "10khz", "-d", 6)
     check_losses(t, recording, 0.005, recording.stacks(*(target.pid for target in targets)))
+
+
+def test_switches(t):
+    """greenlets, C code that calls Python, and threads that change interpreters: none has another caller than its own"""
+    pythons, folders = free_threaded(t), fetched("greenlet", "t")[0]
+    greenlets = t.start_all([(python, "greenlets.py", 600, python.stage(folders[python.minor])) for python in pythons
+                             if python.minor in folders and python.build == "t"])
+    callbacks = t.start_all([(python, "callbacks.py", 600) for python in pythons])
+    interpreters = t.start_all([(python, "interpreters.py", 600, 4) for python in pythons])
+    recording = t.record("-r", "10khz", "-d", 6)
+    if greenlets:
+        check_greenlets(t, recording, greenlets)
+    check_callbacks(t, recording, callbacks)
+    check_interpreters(t, recording, interpreters)
+    missing = [python.text for python in pythons if python not in {target.python for target in greenlets}]
+    t.note(f"not run, no greenlet for them: {', '.join(missing)}")

@@ -278,3 +278,4 @@ def test_not_cpython(t):
         t.claim(recording.status == 4 and "another implementation" in recording.errors,
                 f"-p of it: status 4, and why", recording.explain())
         stop(process)
+    t.note("not run: GraalPy (no Debian package; its files are told by a unit test)")

@@ -32,7 +32,13 @@ def test_greenlets(t):
     pythons = [python for python in t.pythons if python.minor in folders]
     jobs = [(python, "greenlets.py", 600, python.stage(folders[python.minor])) for python in pythons]
     started = t.start_all(jobs)
-    recording = t.record("-r", "10khz", "-d", 8)
+    check_greenlets(t, t.record("-r", "10khz", "-d", 8), started)
+    missing = sorted({python.text for python in t.pythons} - {python.text for python in pythons})
+    if missing:
+        t.note(f"not run, no greenlet for them: {', '.join(missing)}")
+
+
+def check_greenlets(t, recording, started):
     # In 3.11 and 3.12 the thread state points into the C stack, which a switch has overwritten before it changes that.
     check(t, recording, started, legal.greenlets,
           lambda python: 0.05 if python.minor in ((3, 11), (3, 12)) else 0.005)
@@ -40,22 +46,26 @@ def test_greenlets(t):
         seen = {names(stack)[1] for stack in recording.stacks(target.pid) if names(stack)[:1] == ("live",)
                 and len(names(stack)) > 1}
         t.claim(seen >= {"g0_0", "g1_0", "g2_0"}, f"{target}: all three were seen", seen)
-    missing = sorted({python.text for python in t.pythons} - {python.text for python in pythons})
-    if missing:
-        t.note(f"not run, no greenlet for them: {', '.join(missing)}")
 
 
-def wheels(t, package):
-    """(major, minor) -> folder with the package for it."""
+def fetched(package, build=""):
+    """(major, minor) -> folder with the package for that build of it, "" or "t"; and what fetching it said."""
     made = subprocess.run([os.path.join(HERE, "fetch-wheels"), package], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True)
     folders = {}
     for line in made.stdout.split("\n"):
         if line:
             version, folder = line.split("\t")
-            folders[tuple(int(part) for part in version.split("."))] = folder
+            minor = version.rstrip("t")
+            if version == minor + build:
+                folders[tuple(int(part) for part in minor.split("."))] = folder
+    return folders, made.stderr.strip()[-200:]
+
+
+def wheels(t, package):
+    folders, said = fetched(package)
     if not folders:
-        t.skip(f"{package} could not be fetched: {made.stderr.strip()[-200:]}")
+        t.skip(f"{package} could not be fetched: {said}")
     return folders
 
 
@@ -91,7 +101,10 @@ def test_gevent(t):
 def test_callbacks(t):
     """sort keys, reduce, re.sub and ctypes call Python from C: none has another caller than its own"""
     started = t.start_all([(python, "callbacks.py", 600) for python in t.pythons])
-    recording = t.record("-r", "10khz", "-d", 8)
+    check_callbacks(t, t.record("-r", "10khz", "-d", 8), started)
+
+
+def check_callbacks(t, recording, started):
     check(t, recording, started, legal.callbacks)
     for target in started:
         seen = {names(stack)[2:] for stack in recording.stacks(target.pid)}
@@ -103,7 +116,10 @@ def test_interpreters(t):
     """threads that work in the main interpreter and in one of their own by turns"""
     # The module that makes interpreters came with 3.8.
     started = t.start_all([(python, "interpreters.py", 600, 4) for python in t.pythons if python.minor >= (3, 8)])
-    recording = t.record("-r", "10khz", "-d", 8)
+    check_interpreters(t, t.record("-r", "10khz", "-d", 8), started)
+
+
+def check_interpreters(t, recording, started):
     # Before 3.12 nothing says which of a thread's states is current while it does not hold the GIL.
     check(t, recording, started, legal.interpreters, lambda python: 0.005 if python.minor >= (3, 12) else 0.03)
     for target in started:
