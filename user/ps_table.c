@@ -307,6 +307,8 @@ static void add_runtime(struct json_object *object, const struct ps_row *row)
 
 	add_text(object, "version",
 		 python_version_format(version, sizeof(version), runtime ? runtime->version : 0));
+	json_object_object_add(object, "prerelease",
+			       known ? json_object_new_boolean(runtime->prerelease) : NULL);
 	json_object_object_add(object, "free_threaded",
 			       known ? json_object_new_boolean(runtime->free_threaded) : NULL);
 	json_object_object_add(object, "debug", known ? json_object_new_boolean(runtime->debug) : NULL);

@@ -46,7 +46,8 @@ static void make_rows(struct ps_row rows[3])
 	rows[0].runtime = (struct py_runtime){.version = 0x030d01f0, .path = "/usr/bin/python3.13"};
 	rows[1] = (struct ps_row){.process = &BOXED, .thread_cnt = 12, .user = "root"};
 	rows[1].runtime =
-		(struct py_runtime){.version = 0x030e00f0,
+		(struct py_runtime){.version = 0x030e00b2,
+				    .prerelease = true,
 				    .refusal = PY_REFUSAL_LAYOUT_UNKNOWN,
 				    .free_threaded = true,
 				    .shared = true,
@@ -79,10 +80,10 @@ static void test_ps_piped(void **state)
 	make_rows(rows);
 	text = print_rows(&listing, 0, false);
 	/* Columns widen with the longest path: compare the words, not the padding. */
-	assert_non_null(strstr(text, "  PID  NSPID  USER   VERSION  BUILD"));
+	assert_non_null(strstr(text, "  PID  NSPID  USER   VERSION   BUILD"));
 	assert_null(strstr(text, "CONTAINER"));
-	assert_non_null(strstr(text, " 1234         alice  3.13.1   GIL static"));
-	assert_non_null(strstr(text, "77777     12  root   3.14.0   free-threaded shared debug musl"));
+	assert_non_null(strstr(text, " 1234         alice  3.13.1    GIL static"));
+	assert_non_null(strstr(text, "77777     12  root   3.14.0b2  free-threaded shared debug musl"));
 	assert_non_null(strstr(text, "/opt/a/rather/long/folder/name/lib/libpython3.14td.so.1.0  gunicorn "
 				     "main:app --workers 4\n"));
 	assert_non_null(strstr(text, "no: unreadable"));
@@ -165,12 +166,14 @@ static void test_ps_json(void **state)
 	assert_string_equal(json_object_get_string(member(row, "version")), "3.13.1");
 	assert_true(json_object_get_boolean(member(row, "profilable")));
 	assert_false(json_object_get_boolean(member(row, "musl")));
+	assert_false(json_object_get_boolean(member(row, "prerelease")));
 	assert_null(member(row, "refusal"));
 	row = json_object_array_get_idx(list, 1);
 	assert_int_equal(json_object_get_int(member(row, "namespace_pid")), 12);
 	assert_string_equal(json_object_get_string(member(row, "comm")), "gun\\x1bi");
 	assert_true(json_object_get_boolean(member(row, "free_threaded")));
 	assert_true(json_object_get_boolean(member(row, "musl")));
+	assert_true(json_object_get_boolean(member(row, "prerelease")));
 	assert_string_equal(json_object_get_string(member(row, "refusal")),
 			    py_refusal_name(PY_REFUSAL_LAYOUT_UNKNOWN));
 	row = json_object_array_get_idx(list, 2);
