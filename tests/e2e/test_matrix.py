@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every interpreter there is, all at once in one recording that sees them end: a table of what holds for each."""
 import json
+import os
+import signal
 import subprocess
 
 from lib import hosts, stats
@@ -138,12 +140,16 @@ def judge_end(target):
 
 
 def start_together(t):
-    """(python, kinds.py, shares.py) each, without what a site has the interpreter run at its end (-S)."""
+    """(python, kinds.py, shares.py) each, without what a site has the interpreter run at its end (-S). A ready one waits
+    for the others, stopped, so that they share the CPUs only while they warm up."""
     started = [(python, *(t.start(python, script, SECONDS, wait=False, options=("-B", "-S"))
                           for script in ("kinds.py", "shares.py"))) for python in t.pythons]
-    for _, *targets in started:
-        for target in targets:
-            target.read_until("ready", timeout=SECONDS)
+    everyone = [target for _, *targets in started for target in targets]
+    for target in everyone:
+        target.read_until("ready", timeout=SECONDS)
+        os.kill(target.pid, signal.SIGSTOP)
+    for target in everyone:
+        os.kill(target.pid, signal.SIGCONT)
     return started
 
 
