@@ -198,6 +198,11 @@ static void test_numbers(void **state)
 	assert_int_equal(summary_lost_samples(summary), 4);
 	/* 4 lost, 2 late, 3 truncated and 1 unnamed of 104 that fired. */
 	assert_true(summary_bad_percent(summary) > 9.615 && summary_bad_percent(summary) < 9.616);
+	/* Whatever a sample was lost to. */
+	summary->losses[SUMMARY_LOSS_PROCESS_UNKNOWN] = 10;
+	summary->losses[SUMMARY_LOSS_STACK_UNKNOWN] = 100;
+	summary->losses[SUMMARY_LOSS_NO_MEMORY] = 1000;
+	assert_int_equal(summary_lost_samples(summary), 1114);
 	assert_true(summary_achieved_hz(summary) == 99);
 	summary->bpf_stats[BPF_STAT_TICKS] = 0;
 	summary->bpf_stats[BPF_STAT_TICKS_NOT_DELIVERED] = 0;

@@ -29,7 +29,8 @@ static double percent(u64 part, u64 whole)
 u64 summary_lost_samples(const struct summary *summary)
 {
 	return summary->bpf_stats[BPF_STAT_SAMPLES_DROPPED] + summary->losses[SUMMARY_LOSS_RECORD_INVALID] +
-	       summary->losses[SUMMARY_LOSS_PROCESS_UNKNOWN] + summary->losses[SUMMARY_LOSS_NO_MEMORY];
+	       summary->losses[SUMMARY_LOSS_PROCESS_UNKNOWN] + summary->losses[SUMMARY_LOSS_STACK_UNKNOWN] +
+	       summary->losses[SUMMARY_LOSS_NO_MEMORY];
 }
 
 double summary_bad_percent(const struct summary *summary)
