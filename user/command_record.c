@@ -301,15 +301,15 @@ static int verdict(const struct options *options, const struct summary *summary)
 	return strict_verdict(options, summary);
 }
 
-/* The command's own status; 0 while it still runs. */
-static int child_status(const struct session *session, pid_t child)
+/* The command's own status; 0 if it still runs after `grace_ms`. */
+static int child_status(const struct session *session, pid_t child, int grace_ms)
 {
 	struct timespec step = {.tv_nsec = 10 * CLOCK_NS_PER_MS};
 	int status = 0;
 
 	if (!session_child_status(session, &status)) {
 		for (int waited = 0; waitpid(child, &status, WNOHANG) != child; waited += 10) {
-			if (waited >= CHILD_GRACE_MS)
+			if (waited >= grace_ms)
 				return EXIT_CODE_OK;
 			nanosleep(&step, NULL);
 		}
@@ -335,7 +335,7 @@ static int finish(struct session *session, struct options *options, pid_t child,
 	if (!child)
 		return verdict(options, &summary);
 	/* A command need not be Python, and its own failure goes first. */
-	status = stop == SESSION_STOP_DURATION ? EXIT_CODE_OK : child_status(session, child);
+	status = child_status(session, child, stop == SESSION_STOP_INTERRUPTED ? CHILD_GRACE_MS : 0);
 	strict = strict_verdict(options, &summary);
 	return status ?: strict;
 }

@@ -40,17 +40,18 @@ def test_status(t):
 
 
 def test_left_running(t):
-    """-d ends first: the command goes on and panopy's status is 0"""
+    """-d ends first: what runs goes on; panopy's status is 0, or that of a command that had ended"""
     python = on_host(t.pythons)
-    done = os.path.join(t.directory, "done")
-    recording = run(t, *python.argv("status.py", "wait", 3, done), options=("-d", "1"), left_running=True)
-    t.claim(recording.status == 0 and recording.seconds < 3, "panopy ends after its second, with 0",
-            recording.explain(), f"{recording.seconds:.1f} s")
-    t.claim(not os.path.exists(done), "the command still runs")
-    end = time.monotonic() + 8
-    while not os.path.exists(done) and time.monotonic() < end:
-        time.sleep(0.1)
-    t.claim(os.path.exists(done), "and it ends on its own")
+    for prefix, status, what in (((), 0, "the command"), (("sh", "-c", '"$@" & exit 3', "sh"), 3, "a child of the command")):
+        done = os.path.join(t.directory, f"done{status}")
+        recording = run(t, *prefix, *python.argv("status.py", "wait", 3, done), options=("-d", "1"), left_running=True)
+        t.claim(recording.status == status and recording.seconds < 3, f"panopy ends after its second, with {status}",
+                recording.explain(), f"{recording.seconds:.1f} s")
+        t.claim(not os.path.exists(done), f"{what} still runs")
+        end = time.monotonic() + 8
+        while not os.path.exists(done) and time.monotonic() < end:
+            time.sleep(0.1)
+        t.claim(os.path.exists(done), "and it ends on its own")
 
 
 def test_children_of_command(t):
