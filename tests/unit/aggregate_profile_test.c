@@ -337,6 +337,31 @@ static void test_repeat(void **state)
 	profile_free(profile);
 }
 
+/* A stack without room is folded each time that it is seen, also where only its name comes. */
+static void test_repeat_of_folded(void **state)
+{
+	struct profile *profile = new_profile(3, 0);
+	const u32 known[] = {4, 3, 2}, deeper[] = {6, 5, 4, 3, 2};
+	struct profile_sample sample = sample_of(0, 1, deeper, 5);
+	struct profile_sample again = sample_of(0, 1, NULL, 0);
+	u32 node = PROFILE_NODE_NONE, placed = PROFILE_NODE_NONE;
+
+	(void)state;
+	add(profile, 0, 1, known, 3);
+	assert_int_equal(profile_add(profile, &sample, &node), 0);
+	assert_int_not_equal(node, PROFILE_NODE_NONE);
+	assert_int_equal(profile_place(profile, &sample, &placed), 0);
+	assert_int_equal(placed, node);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(profile_repeat(profile, &again, node), 0);
+	again.tid = 2;
+	assert_int_equal(profile_repeat(profile, &again, node), 0);
+	assert_stacks(profile, "0/1/0/0: 2 3 4=1;0/1/0/0/folded: 2 3 4=4;0/2/0/0/folded: 2 3 4=1;");
+	assert_int_equal(profile_totals(profile)->folded_samples, 5);
+	assert_int_equal(profile_totals(profile)->samples, 6);
+	profile_free(profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -350,6 +375,7 @@ int main(void)
 		cmocka_unit_test(test_stack_tree),
 		cmocka_unit_test(test_stack_tree_equal_keys),
 		cmocka_unit_test(test_repeat),
+		cmocka_unit_test(test_repeat_of_folded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,11 @@
 #include "base/hash.h"
 #include "base/id_map.h"
 
+/* In the name of a stack: its leaf end found no room in the tree, and the rest stands for it. */
+#define NODE_FOLDED 0x80000000u
+
 enum {
+	MAX_NODES = 1 << 30, /* below NODE_FOLDED */
 	MAX_NODES_DEFAULT = 4 << 20,
 	MAX_FRAMES_DEFAULT = 1 << 20,
 	MAX_THREADS_DEFAULT = 1 << 20,
@@ -74,7 +78,9 @@ int profile_new(struct profile **ret_profile, const struct profile_config *confi
 	if (!profile)
 		return -ENOMEM;
 	profile->seed = hash_seed();
-	profile->max_leaves = config->max_nodes ? config->max_nodes : MAX_NODES_DEFAULT;
+	profile->max_leaves = config->max_nodes > MAX_NODES ? MAX_NODES
+			      : config->max_nodes	    ? config->max_nodes
+							    : MAX_NODES_DEFAULT;
 	profile->max_threads = config->max_threads ? config->max_threads : MAX_THREADS_DEFAULT;
 	id_map_init(&profile->thread_ids, ID_MAP_NONE);
 	id_map_init(&profile->leaf_ids, ID_MAP_NONE);
@@ -257,7 +263,8 @@ static int descend(struct profile *profile, struct descent *descent, struct last
 	return 0;
 }
 
-/* Walks the frames from the root; -ENOSPC leaves *ret_node at the deepest node there is. */
+/* Walks the frames from the root, and names the stack: by the deepest node there is, folded, where the
+ * tree has no room. Nodes stay, so it would be the same one again. */
 static int find_node(struct profile *profile, u32 thread_idx, const struct profile_sample *sample,
 		     u32 *ret_node)
 {
@@ -270,8 +277,10 @@ static int find_node(struct profile *profile, u32 thread_idx, const struct profi
 		descend_known(&descent, last);
 	while (!err && descent.depth < descent.cnt)
 		err = descend(profile, &descent, last);
-	*ret_node = descent.node;
-	return err;
+	if (err && err != -ENOSPC)
+		return err;
+	*ret_node = err ? descent.node | NODE_FOLDED : descent.node;
+	return 0;
 }
 
 static bool leaf_equal(const struct leaf *a, const struct leaf *b)
@@ -311,35 +320,27 @@ static int find_leaf(struct profile *profile, const struct leaf *wanted, struct 
 	return 0;
 }
 
-/* The wanted leaf, or where there is no room for it, that of an ancestor, folded. */
-static int place_leaf(struct profile *profile, struct leaf *wanted, struct leaf **ret_leaf)
-{
-	for (;;) {
-		int err = find_leaf(profile, wanted, ret_leaf);
-
-		if (err != -ENOSPC)
-			return err;
-		if (wanted->folded)
-			wanted->node = stack_tree_parent(profile->tree, wanted->node);
-		wanted->folded = true;
-	}
-}
-
-/* Finds the leaf of a sample, or folds it into an ancestor that has one or can have one. */
-static int settle_leaf(struct profile *profile, u32 thread_idx, const struct profile_sample *sample,
-		       struct leaf **ret_leaf)
+/* The leaf of a stack by its name, or where there is no room for it, that of an ancestor, folded. */
+static int place_leaf(struct profile *profile, u32 thread_idx, const struct profile_sample *sample, u32 node,
+		      struct leaf **ret_leaf)
 {
 	struct leaf wanted = {
 		.thread_idx = thread_idx,
+		.node = node & ~NODE_FOLDED,
 		.status = sample->status,
 		.reason = sample->reason,
+		.folded = node & NODE_FOLDED,
 	};
-	int err = find_node(profile, thread_idx, sample, &wanted.node);
 
-	if (err && err != -ENOSPC)
-		return err;
-	wanted.folded = err == -ENOSPC;
-	return place_leaf(profile, &wanted, ret_leaf);
+	for (;;) {
+		int err = find_leaf(profile, &wanted, ret_leaf);
+
+		if (err != -ENOSPC)
+			return err;
+		if (wanted.folded)
+			wanted.node = stack_tree_parent(profile->tree, wanted.node);
+		wanted.folded = true;
+	}
 }
 
 static void count(struct profile_totals *totals, const struct profile_sample *sample, bool folded)
@@ -377,26 +378,33 @@ static void credit(struct profile *profile, struct profile_totals *process, stru
 	count(&profile->totals, sample, leaf->folded);
 }
 
+/* Counts one more sample of a stack. */
+static int add_to(struct profile *profile, const struct profile_sample *sample,
+		  struct profile_totals *process, u32 thread_idx, u32 node)
+{
+	struct leaf *leaf;
+	int err = place_leaf(profile, thread_idx, sample, node, &leaf);
+
+	if (!err)
+		credit(profile, process, leaf, sample);
+	return err;
+}
+
 int profile_add(struct profile *profile, const struct profile_sample *sample, u32 *ret_node)
 {
 	struct profile_totals *process;
-	struct leaf *leaf;
-	u32 thread_idx;
+	u32 thread_idx, node;
 	int err;
 
 	if (sample->status >= SAMPLE_STATUS_COUNT || sample->reason >= SAMPLE_REASON_COUNT)
 		return -EINVAL;
 	err = find_process(profile, sample->process_id, &process);
-	if (!err)
-		err = find_thread(profile, sample->process_id, sample->tid, &thread_idx);
-	if (!err)
-		err = settle_leaf(profile, thread_idx, sample, &leaf);
-	if (err)
-		return err;
-	credit(profile, process, leaf, sample);
-	if (ret_node)
-		*ret_node = leaf->folded ? PROFILE_NODE_NONE : leaf->node;
-	return 0;
+	err = err ?: find_thread(profile, sample->process_id, sample->tid, &thread_idx);
+	err = err ?: find_node(profile, thread_idx, sample, &node);
+	err = err ?: add_to(profile, sample, process, thread_idx, node);
+	if (!err && ret_node)
+		*ret_node = node;
+	return err;
 }
 
 int profile_place(struct profile *profile, const struct profile_sample *sample, u32 *ret_node)
@@ -406,25 +414,17 @@ int profile_place(struct profile *profile, const struct profile_sample *sample, 
 	int err = find_process(profile, sample->process_id, &process);
 
 	err = err ?: find_thread(profile, sample->process_id, sample->tid, &thread_idx);
-	err = err ?: find_node(profile, thread_idx, sample, ret_node);
-	if (err != -ENOSPC)
-		return err;
-	*ret_node = PROFILE_NODE_NONE;
-	return 0;
+	return err ?: find_node(profile, thread_idx, sample, ret_node);
 }
 
 int profile_repeat(struct profile *profile, const struct profile_sample *sample, u32 node)
 {
-	struct leaf wanted = {.node = node, .status = sample->status, .reason = sample->reason};
 	struct profile_totals *process;
-	struct leaf *leaf;
+	u32 thread_idx;
 	int err = find_process(profile, sample->process_id, &process);
 
-	err = err ?: find_thread(profile, sample->process_id, sample->tid, &wanted.thread_idx);
-	err = err ?: place_leaf(profile, &wanted, &leaf);
-	if (!err)
-		credit(profile, process, leaf, sample);
-	return err;
+	err = err ?: find_thread(profile, sample->process_id, sample->tid, &thread_idx);
+	return err ?: add_to(profile, sample, process, thread_idx, node);
 }
 
 const struct profile_totals *profile_totals(const struct profile *profile)

@@ -44,12 +44,14 @@ struct profile_sample {
 	size_t frame_cnt;
 };
 
-/* -EINVAL: a status or reason out of range, or a process id above 16 million. -ENOMEM: not counted. */
-/* ret_node (may be NULL): names the stack to profile_repeat(); PROFILE_NODE_NONE where it was folded. */
+/* No stack; never what profile_add() or profile_place() name one by. */
 enum { PROFILE_NODE_NONE = ~0u };
+
+/* -EINVAL: a status or reason out of range, or a process id above 16 million. -ENOMEM: not counted.
+ * ret_node (may be NULL): names the stack, one that was folded too, to profile_repeat(). */
 int profile_add(struct profile *profile, const struct profile_sample *sample, u32 *ret_node);
 
-/* Names a stack without counting a sample of it. */
+/* Names a stack without counting a sample of it; errors as above. */
 int profile_place(struct profile *profile, const struct profile_sample *sample, u32 *ret_node);
 
 /* One more sample of a stack that profile_add or profile_place named; `sample` carries what it would there
