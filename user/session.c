@@ -220,6 +220,8 @@ void session_finish(struct session *session)
 	target_table_settle(session->targets);
 	drain(session, ~0ULL);
 	await_last(session);
+	/* No stack comes any more. */
+	session_settle_repeats(session);
 	session_expire_awaited(session, ~0ULL);
 	progress_clear();
 }

@@ -151,9 +151,9 @@ static int open_user(struct session *session, const pid_t *pids, size_t pid_cnt)
 	err = err ?: late_stacks_new(&session->late, session->codes, MAX_COMPLETED_FRAMES);
 	err = err ?: awaited_stacks_new(&session->awaited);
 	err = err ?: known_stacks_new(&session->stacks);
-	session->pending = calloc(MAX_PENDING, sizeof(*session->pending));
+	err = err ?: deferred_repeats_new(&session->deferred);
 	session->frame_ids = malloc(MAX_STACK_FRAMES * sizeof(*session->frame_ids));
-	return err ?: session->frame_ids && session->pending ? 0 : -ENOMEM;
+	return err ?: session->frame_ids ? 0 : -ENOMEM;
 }
 
 static int watch_fd(struct session *session, int fd, u32 events)
@@ -296,7 +296,7 @@ void session_close(struct session *session)
 	if (session->signal_fd >= 0)
 		close(session->signal_fd);
 	known_stacks_free(session->stacks);
-	free(session->pending);
+	deferred_repeats_free(session->deferred);
 	free(session->frame_ids);
 	free(session);
 }

@@ -7,6 +7,7 @@
 
 #include "aggregate/known_stacks.h"
 #include "awaited_stack.h"
+#include "deferred_repeats.h"
 #include "kernel/bpf_loader.h"
 #include "kernel/mapping_events.h"
 #include "kernel/perf_timers.h"
@@ -17,7 +18,6 @@
 
 enum {
 	MAX_COMPLETED_FRAMES = 100000,
-	MAX_PENDING = 4096,
 	MAX_STACK_FRAMES = AWAITED_STACK_FRAMES + MAX_COMPLETED_FRAMES,
 };
 
@@ -40,9 +40,7 @@ struct session {
 	struct code_cache *codes;
 	struct profile *profile;
 	struct known_stacks *stacks;
-	struct repeat_record
-		*pending; /* references to stacks not seen yet: their record is on another ring */
-	size_t pending_cnt;
+	struct deferred_repeats *deferred;
 	u32 *frame_ids; /* of the sample at hand */
 	int epoll_fd;
 	int signal_fd;
@@ -73,7 +71,8 @@ struct session {
 
 /* Takes in one record of a sample ring, `sz` bytes as it came. */
 void session_on_record(struct session *session, const void *data, size_t sz);
-/* Once every ring was read: what refers to a stack that is still not known is lost. */
+/* Each time that the rings were read: what refers to a stack that was not known by then is tried again, and
+ * lost if it was before. */
 void session_settle_repeats(struct session *session);
 
 /* Samples from before `time_ns` do not await their stack any longer: they are counted as cut short. */

@@ -3,7 +3,7 @@
  *
  *   code record ---> code cache
  *   sample --------> named, completed where the kernel could not --> profile, and known from now on
- *   repeat --------> the known stack's node, or it waits until all rings were read
+ *   repeat --------> the known stack's node, or it waits until all rings were read once more
  *   cut short -----> waits for its whole stack, which is read when the thread returns to user mode
  */
 #include <stdio.h>
@@ -53,8 +53,8 @@ static bool sample_is_valid(const struct sample_record *record, size_t sz)
 	       record->status < SAMPLE_STATUS_COUNT && record->reason < SAMPLE_REASON_COUNT;
 }
 
-/* From now on the kernel side sends the identity only. A stack that could not be named or kept whole is
- * to be sent again, but until then it may be referred to. */
+/* From now on the kernel side sends the identity only. A stack that could not be named or kept is to be
+ * sent again, but until then it may be referred to. */
 static void remember_stack(struct session *session, u64 identity, const struct profile_sample *sample,
 			   u32 node)
 {
@@ -317,8 +317,9 @@ static void on_known_rest(struct session *session, const struct repeat_record *r
 }
 
 /* false: the stack it refers to is not known (yet). */
-static bool on_repeat(struct session *session, const struct repeat_record *record)
+static bool on_repeat(void *ctx, const struct repeat_record *record)
 {
+	struct session *session = ctx;
 	const struct known_stack *stack = known_stacks_find(session->stacks, record->identity);
 	struct profile_sample sample = {
 		.tid = record->tid,
@@ -343,8 +344,9 @@ static bool on_repeat(struct session *session, const struct repeat_record *recor
 	return true;
 }
 
-static void lose_repeat(struct session *session, const struct repeat_record *record)
+static void lose_repeat(void *ctx, const struct repeat_record *record)
 {
+	struct session *session = ctx;
 	struct stack_ticket ticket = {.epoch = record->epoch, .tid = record->tid, .ticket = record->ticket};
 
 	if (record->flags & SAMPLE_OF_RESUME)
@@ -354,23 +356,17 @@ static void lose_repeat(struct session *session, const struct repeat_record *rec
 	sent_stacks_clear(bpf_loader_sent_stacks_fd(session->loader), record->identity);
 }
 
-/* A sample may be older than the one that sent its stack from another CPU: the rings are merged by the
- * time of the tick, not of the record. So it waits until all rings were read. */
 static void defer_repeat(struct session *session, const struct repeat_record *record)
 {
-	if (session->pending_cnt == MAX_PENDING)
+	if (!deferred_repeats_put(session->deferred, record))
 		lose_repeat(session, record);
-	else
-		session->pending[session->pending_cnt++] = *record;
 }
 
 void session_settle_repeats(struct session *session)
 {
-	for (size_t i = 0; i < session->pending_cnt; i++) {
-		if (!on_repeat(session, &session->pending[i]))
-			lose_repeat(session, &session->pending[i]);
-	}
-	session->pending_cnt = 0;
+	const struct deferred_repeats_ops ops = {on_repeat, lose_repeat, session};
+
+	deferred_repeats_settle(session->deferred, &ops);
 }
 
 void session_expire_awaited(struct session *session, u64 time_ns)

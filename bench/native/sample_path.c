@@ -94,9 +94,8 @@ static struct session *make_session(void)
 	if (late_stacks_new(&session->late, session->codes, MAX_COMPLETED_FRAMES))
 		fail("no completion");
 	session->options = &OPTIONS;
-	session->pending = calloc(MAX_PENDING, sizeof(*session->pending));
 	session->frame_ids = malloc(MAX_STACK_FRAMES * sizeof(*session->frame_ids));
-	if (!session->pending || !session->frame_ids)
+	if (deferred_repeats_new(&session->deferred) || !session->frame_ids)
 		fail("no memory");
 	g_target.epoch = 1;
 	g_target.process = &g_process;
@@ -109,7 +108,7 @@ static void free_session(struct session *session)
 	late_stacks_free(session->late);
 	code_cache_free(session->codes);
 	profile_free(session->profile);
-	free(session->pending);
+	deferred_repeats_free(session->deferred);
 	free(session->frame_ids);
 	free(session);
 }

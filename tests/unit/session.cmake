@@ -2,3 +2,5 @@
 panopy_unit_test(session_awaited_stack_test
     SOURCES session_awaited_stack_test.c ${CMAKE_SOURCE_DIR}/user/awaited_stack.c
     STAGES base)
+panopy_unit_test(session_deferred_repeats_test
+    SOURCES session_deferred_repeats_test.c ${CMAKE_SOURCE_DIR}/user/deferred_repeats.c)
