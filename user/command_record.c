@@ -24,6 +24,7 @@
 #include "options.h"
 #include "selection.h"
 #include "session.h"
+#include "stop_signals.h"
 
 enum {
 	MESSAGE_SZ = 512,
@@ -33,39 +34,6 @@ enum {
 	SLICE_NS = 100000,
 	MAX_DEFAULT_NAMES = 1000,
 };
-
-/* Signals are read from a descriptor while the recording runs. */
-static void signals_block(void)
-{
-	sigset_t signals;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigaddset(&signals, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-}
-
-static void on_abort(int number)
-{
-	atomic_file_abort();
-	raise(number);
-}
-
-/* From now on Ctrl-C aborts: the second one, while the last samples are taken in and written. */
-static void signals_abort(void)
-{
-	const struct sigaction action = {.sa_handler = on_abort, .sa_flags = SA_RESETHAND};
-	sigset_t signals;
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigprocmask(SIG_UNBLOCK, &signals, NULL);
-}
 
 /* On a host whose CPUs are all busy, samples wait in the rings until panopy gets one, and short-lived
  * processes must be looked at while they are there. It needs little, but soon. The command does not
@@ -322,7 +290,7 @@ static int finish(struct session *session, struct options *options, pid_t child,
 	struct summary summary;
 	int err, status, strict;
 
-	signals_abort();
+	stop_signals_abort(stop == SESSION_STOP_INTERRUPTED);
 	session_finish(session);
 	session_summarize(session, &summary);
 	summary.format = "folded";
@@ -361,7 +329,7 @@ int command_record(struct options *options)
 		return EXIT_CODE_FAILURE;
 	}
 	selection_warn(options->selection);
-	signals_block();
+	stop_signals_block();
 	if (options->argv) {
 		err = launch_command(options->argv, &config.child, &config.child_go_fd);
 		if (err) {

@@ -15,6 +15,7 @@
 #include "discover/proc_scan.h"
 #include "kernel/features.h"
 #include "session_internal.h"
+#include "stop_signals.h"
 
 enum {
 	MAX_KERNEL_PROCESSES = 16384,
@@ -169,10 +170,7 @@ static int open_loop(struct session *session)
 	sigset_t signals;
 	int err;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
+	stop_signals_set(&signals);
 	sigaddset(&signals, SIGCHLD);
 	session->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "kernel/cgroup_slots.h"
 #include "session_internal.h"
+#include "stop_signals.h"
 
 enum {
 	REFRESH_MS = 100,
@@ -161,10 +162,7 @@ void session_await_selection(struct session *session)
 	const struct timespec step = {.tv_nsec = AWAIT_MS * CLOCK_NS_PER_MS};
 	sigset_t signals;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
+	stop_signals_set(&signals);
 	if (!selection_is_ready(session->options->selection))
 		log_info(LOG_TOPIC_MAIN, "waiting for the cgroup to appear");
 	while (!session->stop && !selection_is_ready(session->options->selection)) {

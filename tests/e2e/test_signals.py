@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C and SIGTERM stop and write; a second Ctrl-C aborts."""
+import fcntl
 import os
 import signal
 import subprocess
@@ -7,11 +8,11 @@ import time
 
 
 def test_stop(t):
-    """Ctrl-C and SIGTERM write the profile"""
+    """Ctrl-C, SIGTERM and SIGHUP write the profile"""
     target = t.start(t.pythons[-1], "shares.py", 600)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         recording = t.panopy_record("-r", "1khz", "-p", target.pid, folder=number.name)
-        time.sleep(2)
+        time.sleep(1.5)
         recording.interrupt(number).finish(20)
         t.claim(recording.status == 0, f"{number.name}: exit status 0", recording.explain())
         t.claim(sum(s.count for s in recording.stacks(target.pid)) > 300, f"{number.name}: the samples are written")
@@ -35,6 +36,40 @@ def test_abort(t):
         pass
     t.claim(recording.process.poll() not in (None, 0), "the second Ctrl-C ends it within 5 s, not with 0",
             recording.process.poll())
+
+
+def test_first_after_the_end(t):
+    """a SIGTERM while a recording that ended by itself is written does not end it, a second one does"""
+    target = t.start(t.pythons[-1], "ladder.py", 600, 200, 8)
+    for second in (False, True):
+        recording = t.panopy_record("-r", "10khz", "-d", 1, "-p", target.pid, output="-", folder=f"second{second}",
+                                    popen={"stdout": subprocess.PIPE})
+        fcntl.fcntl(recording.process.stdout, fcntl.F_SETPIPE_SZ, 4096)
+        time.sleep(3)
+        recording.interrupt(signal.SIGTERM)
+        time.sleep(0.5)
+        t.claim(recording.process.poll() is None, "its output is a pipe that nobody reads: it goes on waiting",
+                recording.explain())
+        if second:
+            recording.interrupt(signal.SIGTERM)
+        recording.finish(20)
+        t.claim(recording.status == (-signal.SIGTERM if second else 0), f"it ends with {recording.status}",
+                recording.explain())
+        t.claim(second or (len(recording.stdout) > 4096 and recording.stdout.endswith(b"\n")), "once read, all is written",
+                len(recording.stdout))
+
+
+def test_ignored(t):
+    """SIGHUP and SIGINT that were ignored at the start stay so (nohup); SIGTERM ends it"""
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    recording = t.panopy_record("-r", "1khz", "-p", target.pid, prefix=("sh", "-c", "trap '' HUP INT; exec \"$@\"", "sh"))
+    time.sleep(1)
+    recording.interrupt(signal.SIGHUP).interrupt(signal.SIGINT)
+    time.sleep(1)
+    t.claim(recording.process.poll() is None, "it goes on", recording.explain())
+    recording.interrupt(signal.SIGTERM).finish(20)
+    t.claim(recording.status == 0 and recording.stacks(target.pid), "SIGTERM: 0, and the samples are written",
+            recording.explain())
 
 
 def test_targets_end(t):
