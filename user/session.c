@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "kernel/bpf_counters.h"
 #include "progress.h"
 #include "session_internal.h"
 
@@ -111,6 +112,17 @@ static void refresh_cpus(struct session *session, u64 now)
 		warn_of_cpus(session, err);
 }
 
+/* A process event that found no room told of a process that the scan finds, or of one that it misses. */
+static void note_dropped_events(struct session *session)
+{
+	u64 dropped;
+
+	if (bpf_counters_read_one(bpf_loader_stats_fd(session->loader), BPF_STAT_EVENTS_DROPPED, &dropped))
+		return;
+	session->rescan |= dropped != session->events_dropped;
+	session->events_dropped = dropped;
+}
+
 static void every_second(struct session *session, u64 now)
 {
 	pid_t ignored;
@@ -120,6 +132,7 @@ static void every_second(struct session *session, u64 now)
 	session->second_ns = now;
 	session_expire_awaited(session, now - AWAIT_S * CLOCK_NS_PER_S);
 	refresh_cpus(session, now);
+	note_dropped_events(session);
 	if (session->rescan) {
 		session->rescan = false;
 		target_table_scan(session->targets, &ignored);

@@ -2,6 +2,7 @@
 """Processes that start, fork, exec, end and change while a recording runs."""
 import os
 import shutil
+import signal
 import subprocess
 import time
 
@@ -81,6 +82,23 @@ def test_fork_during(t):
     t.claim({name: len(pids) for name, pids in found.items()}
             == dict.fromkeys(("parent_work", "child_work", "grandchild_work"), len(targets)),
             f"each of {len(targets)} has a parent, a child and a grandchild", found)
+
+
+def test_events_dropped(t):
+    """a fork whose event found no room: the child is found by a new look at /proc"""
+    target = t.start(t.pythons[-1], "burst.py", 600, 2500)
+    recording = t.panopy_record("-r", "1khz")
+    time.sleep(1.5)
+    recording.interrupt(signal.SIGSTOP)
+    os.kill(target.pid, signal.SIGUSR1)
+    target.read_until("forked")
+    recording.interrupt(signal.SIGCONT)
+    time.sleep(3)
+    recording.interrupt().finish()
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    t.claim(recording.summary().data["lost"]["events_dropped"] > 0, "events were dropped")
+    count = sum(s.count for s in recording.stacks() if "child_work" in names(s) and s.pid != target.pid)
+    t.claim(count > 200, "the child is sampled from a second later on", count, recording.explain())
 
 
 def test_exec_in_place(t):

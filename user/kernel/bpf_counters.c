@@ -36,6 +36,11 @@ int bpf_counters_read(int stats_fd, u64 ret_counters[BPF_STAT_COUNT])
 	return read_sums(stats_fd, 0, BPF_STAT_COUNT, ret_counters);
 }
 
+int bpf_counters_read_one(int stats_fd, enum bpf_stat stat, u64 *ret_counter)
+{
+	return read_sums(stats_fd, stat, 1, ret_counter);
+}
+
 int bpf_counters_read_times(int stats_fd, u64 ret_buckets[SAMPLE_TIME_BUCKETS])
 {
 	return read_sums(stats_fd, BPF_STAT_COUNT, SAMPLE_TIME_BUCKETS, ret_buckets);

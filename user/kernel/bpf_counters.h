@@ -7,6 +7,7 @@
 #include "sample_time.h"
 
 int bpf_counters_read(int stats_fd, u64 ret_counters[BPF_STAT_COUNT]);
+int bpf_counters_read_one(int stats_fd, enum bpf_stat stat, u64 *ret_counter);
 int bpf_counters_read_times(int stats_fd, u64 ret_buckets[SAMPLE_TIME_BUCKETS]);
 
 #endif
