@@ -6,7 +6,7 @@
 #include "shared_types.h"
 
 struct cpu_tick {
-	u64 time_ns; /* CLOCK_MONOTONIC; 0 before the first. User space clears it when it opens a CPU's timer anew */
+	u64 time_ns;	/* CLOCK_MONOTONIC; 0 before the first. User space clears it when the CPU leaves */
 	u32 tid;	/* the thread that ran, 0: idle */
 	u32 switch_cnt; /* how often it had left a CPU by then, modulo 2^32 */
 	u32 move_cnt;	/* likewise, from one CPU to another */

@@ -52,7 +52,7 @@ static int timer_open(struct perf_timers *timers, int cpu)
 	return 0;
 }
 
-/* Time without a timer is not time of ticks that never came. */
+/* The time that a CPU is away is not time of ticks that never came. */
 static void tick_forget(struct perf_timers *timers, int cpu)
 {
 	struct cpu_tick never = {};
@@ -75,17 +75,11 @@ static int online_read(char ret_text[ONLINE_TEXT_SZ])
 	return sz < 0 ? (int)sz : 0;
 }
 
-/* Opens and starts the timer of a CPU that has none, closes that of one that is gone. */
-static int timer_match(struct perf_timers *timers, size_t cpu, bool is_online)
+/* Opens and starts the timer of a CPU that has none. */
+static int timer_begin(struct perf_timers *timers, int cpu)
 {
-	int err;
+	int err = timer_open(timers, cpu);
 
-	if (!is_online)
-		timer_close(timers, cpu);
-	if (!is_online || timers->fds[cpu] >= 0)
-		return 0;
-	tick_forget(timers, cpu);
-	err = timer_open(timers, cpu);
 	if (err)
 		return err == -ENODEV ? 0 : err; /* went offline just now */
 	if (timers->started && ioctl(timers->fds[cpu], PERF_EVENT_IOC_ENABLE, 0)) {
@@ -95,15 +89,22 @@ static int timer_match(struct perf_timers *timers, size_t cpu, bool is_online)
 	return err;
 }
 
-/* The first error, after every CPU was tried. */
+/* Each CPU that is online has a timer afterwards, no other one. The first error, after every CPU was tried. */
 static int timers_match(struct perf_timers *timers, const char *online)
 {
 	int err = 0;
 
 	for (size_t cpu = 0; cpu < timers->cpu_cnt; cpu++) {
-		int this_err = timer_match(timers, cpu, cpu_list_has(online, cpu));
+		bool is_online = cpu_list_has(online, cpu);
 
-		err = err ?: this_err;
+		if (is_online && timers->fds[cpu] < 0) {
+			int this_err = timer_begin(timers, (int)cpu);
+
+			err = err ?: this_err;
+		} else if (!is_online && timers->fds[cpu] >= 0) {
+			timer_close(timers, cpu);
+			tick_forget(timers, cpu);
+		}
 	}
 	return err;
 }
@@ -178,37 +179,32 @@ static bool timer_is_dead(const struct perf_timers *timers, u32 cpu, u64 now_ns)
 	return now_ns > last.time_ns + patience_ns;
 }
 
-/* How many were started anew. The ticks missed meanwhile count as not delivered at the next one. */
-static int timers_revive(struct perf_timers *timers, u64 now_ns)
+/* Closes them, to be opened anew. The ticks missed meanwhile count as not delivered at the next one. */
+static void timers_close_dead(struct perf_timers *timers, u64 now_ns)
 {
-	int cnt = 0;
-
 	for (size_t cpu = 0; cpu < timers->cpu_cnt; cpu++) {
-		if (timers->fds[cpu] < 0 || !timer_is_dead(timers, cpu, now_ns))
-			continue;
-		timer_close(timers, cpu);
-		if (timer_open(timers, cpu))
-			continue; /* tried again when the list of CPUs changes */
-		ioctl(timers->fds[cpu], PERF_EVENT_IOC_ENABLE, 0);
-		cnt++;
+		if (timers->fds[cpu] >= 0 && timer_is_dead(timers, cpu, now_ns))
+			timer_close(timers, cpu);
 	}
-	return cnt;
 }
 
 int perf_timers_refresh(struct perf_timers *timers, u64 now_ns)
 {
 	char online[ONLINE_TEXT_SZ];
 	int err = online_read(online);
+	size_t cnt;
+	bool changed;
 
 	if (err)
 		return err;
-	if (!strcmp(online, timers->online))
-		return timers_revive(timers, now_ns) > 0;
+	changed = strcmp(online, timers->online) != 0;
+	memcpy(timers->online, online, sizeof(online));
+	timers_close_dead(timers, now_ns);
+	cnt = perf_timers_cpu_count(timers);
 	err = timers_match(timers, online);
 	if (err)
-		return err; /* and tried again at the next call */
-	memcpy(timers->online, online, sizeof(online));
-	return 1;
+		return err; /* those that have none are tried again at the next call */
+	return changed || perf_timers_cpu_count(timers) != cnt;
 }
 
 size_t perf_timers_cpu_count(const struct perf_timers *timers)
