@@ -3,7 +3,11 @@
 """Shows tables of tests, lists what was skipped and why, what was run a second time, what failed, and ends with the count of all.
 
     test-report.py [--also FILE] RESULT.xml...     (ctest --output-junit; FILE: more lines "not run: ...")
+
+Status 0 only if every result has tests and each of them passed, or said by its status that it was skipped: one that
+could not be started has failed.
 """
+import os
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -20,6 +24,12 @@ def table_rows(text):
     return [line.strip() for line in (text or "").splitlines() if line.startswith("  | ")]
 
 
+def was_skipped(case):
+    """By its own word. CTest says the same of one whose program is not there."""
+    skipped = case.find("skipped")
+    return skipped is not None and skipped.get("message", "").startswith("SKIP_RETURN_CODE=")
+
+
 def main():
     arguments = sys.argv[1:]
     left_out = []
@@ -32,18 +42,23 @@ def main():
 
     passed, failed, skipped, tables = 0, [], 0, []
     for path in arguments:
-        for case in ElementTree.parse(path).getroot().iter("testcase"):
+        cases = list(ElementTree.parse(path).getroot().iter("testcase"))
+        if not cases:
+            failed.append(f"{os.path.basename(path)} has no test")
+        for case in cases:
             name, status = case.get("name"), case.get("status")
             why = reasons(case.findtext("system-out"))
             tables += table_rows(case.findtext("system-out"))
             if status == "run":
                 passed += 1
                 left_out += [f"{name}: {line}" for line in why]
-            elif status == "fail":
-                failed.append(name)
-            else:
+            elif was_skipped(case):
                 skipped += 1
                 left_out.append(f"{name}: {'; '.join(why) or 'skipped without a reason'}")
+            else:
+                skip = case.find("skipped")
+                failed.append(name if status == "fail" else f"{name}: {status}" if skip is None
+                              else f"{name}: {status}: {skip.get('message')}")
 
     for row in tables:
         print(row)
