@@ -49,7 +49,7 @@ struct session {
 	bool child_ended;
 	bool rescan;
 	u64 events_dropped; /* as last read */
-	bool listens_anew; /* the mapping events of a CPU could not be opened: again in a second */
+	bool listens_anew;  /* the mapping events of a CPU could not be opened: again in a second */
 	bool has_warned_of_cpus;
 	bool undecided;	     /* processes are looked at again soon */
 	u64 mappings_due_ns; /* when mappings may wake the loop again; 0: they may */

@@ -174,6 +174,27 @@ static void test_too_many_threads(void **state)
 	add(profile, 1, 9, frames, 1);
 	add(profile, 0, 2, frames, 1);
 	assert_stacks(profile, "0/1/0/0: 2=1;0/2/0/0: 2=2;0/0/0/0: 2=2;1/0/0/0: 2=1;");
+	assert_int_equal(profile_totals(profile)->folded_thread_samples, 3);
+	assert_int_equal(profile_process_totals(profile, 0)->folded_thread_samples, 2);
+	profile_free(profile);
+}
+
+/* A frame that found no room is counted once a sample, wherever in the stack. */
+static void test_too_many_frames(void **state)
+{
+	struct profile *profile = new_profile(0, 0);
+	const u32 whole[] = {3, 2}, leaf[] = {FRAME_ID_FOLDED, 2},
+		  root[] = {2, FRAME_ID_FOLDED, FRAME_ID_FOLDED};
+	struct profile_sample again = sample_of(0, 1, NULL, 0), sample = sample_of(0, 1, root, 3);
+	u32 node;
+
+	(void)state;
+	add(profile, 0, 1, whole, 2);
+	add(profile, 0, 1, leaf, 2);
+	assert_int_equal(profile_add(profile, &sample, &node), 0);
+	assert_int_equal(profile_repeat(profile, &again, node), 0);
+	assert_int_equal(profile_totals(profile)->folded_frame_samples, 3);
+	assert_int_equal(profile_totals(profile)->folded_samples, 0);
 	profile_free(profile);
 }
 
@@ -365,17 +386,12 @@ static void test_repeat_of_folded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_adds_up),
-		cmocka_unit_test(test_status_and_reason_stay_apart),
-		cmocka_unit_test(test_full_tree_folds),
-		cmocka_unit_test(test_too_many_threads),
-		cmocka_unit_test(test_last_thread_name_wins),
-		cmocka_unit_test(test_many_stacks),
-		cmocka_unit_test(test_hottest),
-		cmocka_unit_test(test_stack_tree),
-		cmocka_unit_test(test_stack_tree_equal_keys),
-		cmocka_unit_test(test_repeat),
-		cmocka_unit_test(test_repeat_of_folded),
+		cmocka_unit_test(test_adds_up),		cmocka_unit_test(test_status_and_reason_stay_apart),
+		cmocka_unit_test(test_full_tree_folds), cmocka_unit_test(test_too_many_threads),
+		cmocka_unit_test(test_too_many_frames), cmocka_unit_test(test_last_thread_name_wins),
+		cmocka_unit_test(test_many_stacks),	cmocka_unit_test(test_hottest),
+		cmocka_unit_test(test_stack_tree),	cmocka_unit_test(test_stack_tree_equal_keys),
+		cmocka_unit_test(test_repeat),		cmocka_unit_test(test_repeat_of_folded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,6 +41,7 @@ struct leaf {
 	u8 status;
 	u8 reason;
 	bool folded;
+	bool has_folded_frame;
 	u64 samples;
 	u64 weight_ns;
 };
@@ -289,6 +290,15 @@ static bool leaf_equal(const struct leaf *a, const struct leaf *b)
 	       a->reason == b->reason && a->folded == b->folded;
 }
 
+static bool has_folded_frame(const struct stack_tree *tree, u32 node)
+{
+	for (; node != STACK_TREE_ROOT; node = stack_tree_parent(tree, node)) {
+		if (stack_tree_frame(tree, node) == FRAME_ID_FOLDED)
+			return true;
+	}
+	return false;
+}
+
 /* -ENOSPC when it is not there and there is no room. */
 static int find_leaf(struct profile *profile, const struct leaf *wanted, struct leaf **ret_leaf)
 {
@@ -315,8 +325,9 @@ static int find_leaf(struct profile *profile, const struct leaf *wanted, struct 
 		err = id_map_put(&profile->leaf_ids, key, (u32)profile->leaf_cnt);
 	if (err)
 		return err;
-	profile->leaves[profile->leaf_cnt] = *wanted;
 	*ret_leaf = &profile->leaves[profile->leaf_cnt++];
+	**ret_leaf = *wanted;
+	(*ret_leaf)->has_folded_frame = has_folded_frame(profile->tree, wanted->node);
 	return 0;
 }
 
@@ -343,7 +354,8 @@ static int place_leaf(struct profile *profile, u32 thread_idx, const struct prof
 	}
 }
 
-static void count(struct profile_totals *totals, const struct profile_sample *sample, bool folded)
+static void count(struct profile_totals *totals, const struct profile_sample *sample, const struct leaf *leaf,
+		  bool is_own_thread)
 {
 	totals->samples++;
 	totals->weight_ns += sample->weight_ns;
@@ -356,7 +368,9 @@ static void count(struct profile_totals *totals, const struct profile_sample *sa
 	totals->unnamed_frames += sample->unnamed_cnt;
 	totals->lineless_samples += sample->lineless_cnt > 0;
 	totals->lineless_frames += sample->lineless_cnt;
-	totals->folded_samples += folded;
+	totals->folded_samples += leaf->folded;
+	totals->folded_frame_samples += leaf->has_folded_frame;
+	totals->folded_thread_samples += !is_own_thread;
 }
 
 static void rename_thread(struct thread *thread, const char *name)
@@ -369,13 +383,16 @@ static void rename_thread(struct thread *thread, const char *name)
 static void credit(struct profile *profile, struct profile_totals *process, struct leaf *leaf,
 		   const struct profile_sample *sample)
 {
+	struct thread *thread = &profile->threads[leaf->thread_idx];
+	bool is_own_thread = thread->tid == sample->tid;
+
 	profile->process_cnt += process->samples == 0;
 	leaf->samples++;
 	leaf->weight_ns += sample->weight_ns;
 	if (sample->thread_comm)
-		rename_thread(&profile->threads[leaf->thread_idx], sample->thread_comm);
-	count(process, sample, leaf->folded);
-	count(&profile->totals, sample, leaf->folded);
+		rename_thread(thread, sample->thread_comm);
+	count(process, sample, leaf, is_own_thread);
+	count(&profile->totals, sample, leaf, is_own_thread);
 }
 
 /* Counts one more sample of a stack. */

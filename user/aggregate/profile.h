@@ -69,7 +69,9 @@ struct profile_totals {
 	u64 unnamed_frames;
 	u64 lineless_samples; /* with at least one frame whose line is not known */
 	u64 lineless_frames;
-	u64 folded_samples;
+	u64 folded_samples;	   /* in a shorter stack: the tree was full */
+	u64 folded_frame_samples;  /* with at least one FRAME_ID_FOLDED */
+	u64 folded_thread_samples; /* of threads that found no room */
 };
 
 const struct profile_totals *profile_totals(const struct profile *profile);

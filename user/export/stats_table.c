@@ -224,6 +224,10 @@ static void add_losses(struct rows *rows, const struct summary *summary)
 	add_loss(rows, "unnamed", "with an unnamed frame", totals->unnamed_samples);
 	add_loss(rows, "lines_unknown", "with a frame whose line is not known", totals->lineless_samples);
 	add_loss(rows, "folded", "folded into a shorter stack (table full)", totals->folded_samples);
+	add_loss(rows, "folded_frames", "with a frame that is [folded] (table full)",
+		 totals->folded_frame_samples);
+	add_loss(rows, "folded_threads", "of threads counted as thread 0 (table full)",
+		 totals->folded_thread_samples);
 }
 
 size_t stats_table_rows(const struct summary *summary, struct stats_row ret_rows[STATS_MAX_ROWS])

@@ -183,6 +183,10 @@ static void print_statuses(FILE *out, const struct profile_totals *totals)
 		      totals->samples);
 	print_account(out, "folded into a shorter stack (table full)", NULL, totals->folded_samples,
 		      totals->samples);
+	print_account(out, "with a frame that is [folded] (table full)", NULL, totals->folded_frame_samples,
+		      totals->samples);
+	print_account(out, "of threads counted as thread 0 (table full)", NULL, totals->folded_thread_samples,
+		      totals->samples);
 }
 
 static void print_losses(FILE *out, const struct summary *summary)

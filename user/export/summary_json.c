@@ -137,6 +137,8 @@ static void add_lost(struct json_object *root, const struct summary *summary)
 	add_u64(lost, "lines_unknown", totals->lineless_samples);
 	add_u64(lost, "lines_unknown_frames", totals->lineless_frames);
 	add_u64(lost, "folded", totals->folded_samples);
+	add_u64(lost, "folded_frames", totals->folded_frame_samples);
+	add_u64(lost, "folded_threads", totals->folded_thread_samples);
 }
 
 static void add_own(struct json_object *root, const struct summary *summary)

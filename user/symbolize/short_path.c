@@ -21,14 +21,14 @@
 
 enum {
 	MAX_FOLDERS = 1 << 16, /* past it the answers are asked again */
-	MAX_EPOCHS = 1 << 16,
-	MAX_LEVELS = 32, /* folders of one package; real ones have fewer than ten */
+	MAX_EPOCHS = 1 << 16,  /* likewise, of processes and of views */
+	MAX_LEVELS = 32,       /* folders of one package; real ones have fewer than ten */
 };
 
 struct short_path {
 	struct path_probe *probe;
 	struct id_map views;   /* epoch -> index of its view */
-	struct id_map idx_of;  /* view -> index; only counts up */
+	struct id_map idx_of;  /* view -> index, counted up */
 	struct id_map folders; /* hash of view and folder -> bytes to skip */
 	u64 seed;
 };
@@ -140,12 +140,33 @@ static int view_of(int root_fd, pid_t pid, u64 seed, u64 *ret_view)
 	return 0;
 }
 
+/* Numbers views in the order that they come. Past the last number all is asked anew. */
+static int number_view(struct short_path *paths, u64 view, u32 *ret_idx)
+{
+	u32 idx = id_map_find(&paths->idx_of, view);
+	int err;
+
+	if (idx != ID_MAP_NONE) {
+		*ret_idx = idx;
+		return 0;
+	}
+	if (paths->idx_of.cnt >= paths->idx_of.max) {
+		id_map_clear(&paths->idx_of);
+		id_map_clear(&paths->views);
+		id_map_clear(&paths->folders);
+	}
+	idx = (u32)paths->idx_of.cnt;
+	err = id_map_put(&paths->idx_of, view, idx);
+	if (!err)
+		*ret_idx = idx;
+	return err;
+}
+
 /* The root of a live process (pid 0: this one) and the index of its view. */
 static int open_view(struct short_path *paths, pid_t pid, int *ret_fd, u32 *ret_idx)
 {
 	char path[32] = "/";
 	u64 view;
-	u32 idx;
 	int fd, err;
 
 	if (pid)
@@ -154,22 +175,12 @@ static int open_view(struct short_path *paths, pid_t pid, int *ret_fd, u32 *ret_
 	if (fd < 0)
 		return -errno;
 	err = view_of(fd, pid, paths->seed, &view);
-	if (err) {
+	err = err ?: number_view(paths, view, ret_idx);
+	if (err)
 		close(fd);
-		return err;
-	}
-	idx = id_map_find(&paths->idx_of, view);
-	if (idx == ID_MAP_NONE) {
-		idx = (u32)paths->idx_of.cnt;
-		err = id_map_put(&paths->idx_of, view, idx);
-		if (err) {
-			close(fd);
-			return err;
-		}
-	}
-	*ret_fd = fd;
-	*ret_idx = idx;
-	return 0;
+	else
+		*ret_fd = fd;
+	return err;
 }
 
 static int has_init(struct short_path *paths, int root_fd, const char *folder, size_t sz)
