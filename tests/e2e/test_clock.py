@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The samples' weights add up to the CPU clock of each process."""
+"""The samples' weights add up to the CPU clock of each process, and those without Python to their threads'."""
 import time
 
+from lib.hosts import on_host
 from lib.stall import stolen_seconds
 
 SECONDS = 20
@@ -36,3 +37,22 @@ def test_cpu_clock(t):
     # Slices shorter than a period cost no tick.
     t.claim(ticks <= 1.1 * stolen + 0.1 and (ticks > 0 or stolen < 1),
             f"{ticks:.3f} s of ticks were told as stolen by the host, the kernel tells {stolen:.3f} s")
+
+
+def test_no_python(t):
+    """the share of a process's samples without Python frames is that of its threads that run none"""
+    python = on_host(t.pythons)
+    recording = t.record("-r", "1khz", "--", *python.argv("native.py", 2))
+    process, = recording.summary().data["processes"]
+    clocks = dict(line.split() for line in recording.stdout.decode().split("\n") if " " in line)
+    cpu, before, python_cpu = (float(clocks[word]) for word in ("cpu", "before", "python"))
+    # The interpreter is found while it starts: what passed before may be in the profile or not.
+    low, high = 100 * (cpu - python_cpu) / cpu, 100 * (cpu - python_cpu) / (cpu - before)
+    told = process["no_python_percent"]
+    # On a busy host the two take turns at the scheduler's tick, which the samples have a fixed distance to.
+    t.claim(low > 20 and low - 12 <= told <= high + 12,
+            f"{python}: {told:.1f} % told, {low:.1f} % to {high:.1f} % by the clocks", process["reasons"])
+    line = next((line for line in recording.errors.split("\n") if f" {process['pid']}  " in line), "")
+    t.claim(f" {told:.1f} %  " in line, "the summary's line of the process says the same", recording.explain())
+    found = sum(s.count for s in recording.stacks(process["pid"]) if s.status == "no python frame")
+    t.claim(found == process["statuses"]["none"], "and the collapsed file has as many samples", found, process)

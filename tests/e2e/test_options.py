@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exit statuses, rates and the other commands."""
 import json
+import os
 import subprocess
 
 from lib.hosts import on_host
+
+# Linux, include/uapi/linux/capability.h
+CAPABILITIES = {"cap_bpf": 39, "cap_perfmon": 38, "cap_sys_ptrace": 19, "cap_dac_read_search": 2,
+                "cap_checkpoint_restore": 40, "cap_sys_resource": 24}
 
 
 def run(t, *arguments):
@@ -96,9 +101,43 @@ def test_ps(t):
 def test_doctor(t):
     """doctor says what this host allows"""
     result = run(t, "doctor", "--json")
-    t.claim(result.returncode in (0, 5) and json.loads(result.stdout), "doctor --json is JSON", told(result))
-    plain = run(t, "doctor")
-    t.claim(len(plain.stdout.splitlines()) >= 5, "one line per feature", plain.stdout)
+    report = json.loads(result.stdout)
+    features = {feature["name"]: feature for feature in report["features"]}
+    t.claim(result.returncode == 0 and report["can_record"] and report["exit_status"] == 0 and not report["why_not"],
+            "panopy records here, and the doctor says so", told(result), report)
+    bad = [f for f in report["features"] if f["weight"] == "essential" and f["state"] != "present"]
+    t.claim(len(features) > 20 and not bad, "all that is essential is present", bad)
+    with open("/proc/self/status", encoding="ascii") as file:
+        mine = int(next(line for line in file if line.startswith("CapEff:")).split()[1], 16)
+    for name, bit in CAPABILITIES.items():
+        want = "present" if mine >> bit & 1 else "missing"
+        t.claim(features[name]["state"] == want, f"{name} is {want}", features[name])
+    bad = [f for f in report["features"] if (f["state"] in ("missing", "limited", "denied")) != bool(f["lost"] and f["fix"])]
+    t.claim(not bad, "what is missing, and nothing else, has what is lost without it and the fix", bad)
+    t.claim(os.uname().release in features["build"]["detail"], "it names the kernel", features["build"])
+    lines = run(t, "doctor").stdout.splitlines()
+    t.claim(lines[-1] == "panopy record can run here." and len(lines) == len(features) + 2, "one line per feature", lines)
+    bad = [(f, line) for f, line in zip(report["features"], lines)
+           if line.split()[0] != f["state"] or f["title"] not in line or f["fix"] and f["fix"] not in line]
+    t.claim(not bad, "the same as in JSON", bad)
+
+
+def test_doctor_without_btf(t):
+    """doctor of a kernel that shows no BTF: it is missing, and status 5"""
+    script = "mount -t tmpfs none /sys/kernel/btf && exec \"$@\""
+    for arguments in ((), ("--json",)):
+        result = subprocess.run(["unshare", "-m", "sh", "-c", script, "sh", t.panopy, "doctor", *arguments],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        t.claim(result.returncode == 5, f"doctor {' '.join(arguments)}: status 5", told(result))
+        if arguments:
+            report = json.loads(result.stdout)
+            state = {feature["name"]: feature for feature in report["features"]}["kernel_btf"]
+            t.claim(not report["can_record"] and report["exit_status"] == 5 and "BTF" in report["why_not"], "why not", report)
+            t.claim(state["state"] == "missing" and "CONFIG_DEBUG_INFO_BTF" in state["fix"], "missing, with the fix", state)
+        else:
+            lines = result.stdout.splitlines()
+            t.claim(any(line.startswith("missing") and "BTF" in line and "ESSENTIAL" in line for line in lines) and
+                    lines[-1].startswith("panopy record cannot run here:"), "missing, and essential", lines)
 
 
 def test_quiet(t):
