@@ -86,14 +86,14 @@ def test_fork_during(t):
 
 def test_events_dropped(t):
     """a fork whose event found no room: the child is found by a new look at /proc"""
-    target = t.start(t.pythons[-1], "burst.py", 600, 2500)
+    target = t.start(t.pythons[-1], "burst.py", 600, 1800)
     recording = t.panopy_record("-r", "1khz")
     time.sleep(1.5)
     recording.interrupt(signal.SIGSTOP)
     os.kill(target.pid, signal.SIGUSR1)
     target.read_until("forked")
     recording.interrupt(signal.SIGCONT)
-    time.sleep(3)
+    time.sleep(2.5)
     recording.interrupt().finish()
     t.require(recording.status == 0, "the recording succeeds", recording.explain())
     t.claim(recording.summary().data["lost"]["events_dropped"] > 0, "events were dropped")

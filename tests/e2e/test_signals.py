@@ -19,14 +19,21 @@ def test_stop(t):
     t.claim(target.process.poll() is None, "the target still runs")
 
 
+def stuck_writing(t, *arguments, folder):
+    """A recording whose output is a pipe that nobody reads."""
+    target = t.start(t.pythons[-1], "ladder.py", 600, 200, 8)
+    recording = t.panopy_record("-r", "10khz", *arguments, "-p", target.pid, output="-", folder=folder,
+                                popen={"stdout": subprocess.PIPE})
+    fcntl.fcntl(recording.process.stdout, fcntl.F_SETPIPE_SZ, 4096)
+    time.sleep(1.8)
+    return recording
+
+
 def test_abort(t):
     """a second Ctrl-C ends a panopy that cannot write"""
-    targets = [t.start(python, "ladder.py", 600, 200, 8) for python in t.pythons]
-    recording = t.panopy_record("-r", "10khz", *(("-p", ",".join(str(x.pid) for x in targets))), output="-",
-                                popen={"stdout": subprocess.PIPE})
-    time.sleep(4)
+    recording = stuck_writing(t, folder="abort")
     recording.interrupt()
-    time.sleep(3)
+    time.sleep(1)
     stuck = recording.process.poll() is None
     t.claim(stuck, "its output is a pipe that nobody reads: it waits", recording.explain())
     recording.interrupt()
@@ -40,14 +47,10 @@ def test_abort(t):
 
 def test_first_after_the_end(t):
     """a SIGTERM while a recording that ended by itself is written does not end it, a second one does"""
-    target = t.start(t.pythons[-1], "ladder.py", 600, 200, 8)
     for second in (False, True):
-        recording = t.panopy_record("-r", "10khz", "-d", 1, "-p", target.pid, output="-", folder=f"second{second}",
-                                    popen={"stdout": subprocess.PIPE})
-        fcntl.fcntl(recording.process.stdout, fcntl.F_SETPIPE_SZ, 4096)
-        time.sleep(3)
+        recording = stuck_writing(t, "-d", 0.5, folder=f"second{second}")
         recording.interrupt(signal.SIGTERM)
-        time.sleep(0.5)
+        time.sleep(0.3)
         t.claim(recording.process.poll() is None, "its output is a pipe that nobody reads: it goes on waiting",
                 recording.explain())
         if second:
