@@ -57,7 +57,7 @@ function(panopy_sanitized_test name)
         list(APPEND libraries panopy_${stage}_sanitized)
     endforeach()
     if(NOT arg_TIMEOUT)
-        set(arg_TIMEOUT 120)
+        set(arg_TIMEOUT 240)
     endif()
     add_executable(${name} ${arg_SOURCES})
     target_link_libraries(${name} PRIVATE ${libraries} ${arg_LIBS} panopy_flags panopy_sanitizers PkgConfig::cmocka
