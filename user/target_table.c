@@ -8,7 +8,8 @@
  * looked at again. What the selection refuses by name, executable or version is not published at all; a process
  * whose arguments are not there yet, as it is in the middle of an exec, is looked at again in a moment.
  *
- * A fork before the publish is caught by a look at the children behind it.
+ * A fork before the publish is caught by a look at the children behind it. Of given pids, every descendant is
+ * followed before any is looked at, as looking takes its time: whatever they fork meanwhile is followed by then.
  */
 #include "target_table.h"
 
@@ -28,6 +29,7 @@
 #include "base/log.h"
 #include "discover/proc_scan.h"
 #include "discover/proc_tree.h"
+#include "followed_tree.h"
 #include "kernel/process_publish.h"
 #include "process_rows.h"
 #include "runtime/runtime_detect.h"
@@ -66,6 +68,7 @@ struct target_table {
 	pid_t *children; /* of processes just found, to be looked at */
 	size_t child_cnt;
 	size_t child_cap;
+	bool has_scanned;
 };
 
 int target_table_new(struct target_table **ret_table, const struct target_table_config *config)
@@ -352,15 +355,29 @@ int target_table_follow(struct target_table *table, pid_t pid)
 	return err;
 }
 
-static void on_descendant(void *ctx, pid_t pid)
+static int on_new_pid(void *ctx, pid_t pid)
 {
-	struct target_table *table = ctx;
-	struct process_config config;
+	return target_table_follow(ctx, pid);
+}
 
-	/* The fork hook may have been there first. */
-	if (process_publish_get(table->config.processes_fd, pid, &config))
-		target_table_follow(table, pid);
-	discover(table, pid, NULL);
+static int follow_pids(struct target_table *table, pid_t *ret_pid)
+{
+	struct followed_tree tree = {
+		.processes = table->processes,
+		.processes_fd = table->config.processes_fd,
+		.follow = on_new_pid,
+		.ctx = table,
+	};
+
+	for (size_t i = 0; !table->has_scanned && i < table->config.pid_cnt; i++) {
+		int err = followed_tree_add(&tree, table->config.pids[i]);
+
+		if (err) {
+			*ret_pid = table->config.pids[i];
+			return err;
+		}
+	}
+	return table->config.subprocesses ? followed_tree_descend(&tree) : 0;
 }
 
 int target_table_scan(struct target_table *table, pid_t *ret_pid)
@@ -369,19 +386,17 @@ int target_table_scan(struct target_table *table, pid_t *ret_pid)
 
 	if (!follows_pids(table))
 		return proc_scan(on_scanned_pid, table);
-	for (size_t i = 0; i < table->config.pid_cnt; i++) {
-		pid_t pid = table->config.pids[i];
+	err = follow_pids(table, ret_pid);
+	if (err)
+		return err;
+	table->has_scanned = true;
+	for (size_t id = 0; id < process_table_count(table->processes); id++) {
+		const struct process *process = process_table_at(table->processes, id);
 
-		err = target_table_follow(table, pid);
-		if (err) {
-			*ret_pid = pid;
-			return err;
-		}
-		discover(table, pid, NULL);
+		if (!process->ended)
+			discover(table, process->pid, NULL);
 	}
-	if (!table->config.subprocesses)
-		return 0;
-	return proc_tree_descendants(table->config.pids, table->config.pid_cnt, on_descendant, table);
+	return 0;
 }
 
 void target_table_on_mapping(struct target_table *table, const struct mapping_event *mapping)
@@ -389,13 +404,26 @@ void target_table_on_mapping(struct target_table *table, const struct mapping_ev
 	discover(table, mapping->pid, mapping);
 }
 
+/* Whether the child has what is published of its parent, and not what was copied before that. */
+static bool is_copy_published(const struct target_table *table, const struct process_event *event)
+{
+	struct process_config config;
+
+	return process_publish_get(table->config.processes_fd, event->tgid, &config) ||
+	       config.state == PROCESS_CONFIG_READY;
+}
+
 static void on_fork_event(struct target_table *table, const struct process_event *event)
 {
 	struct process *parent = process_table_find(table->processes, event->parent_tgid);
 	struct target *target = target_of(table, parent);
-	struct process *process;
-	int err = process_table_add(table->processes, event->tgid, &process);
+	struct process *process = process_table_find(table->processes, event->tgid);
+	int err;
 
+	/* A look at /proc was faster. */
+	if (process && process->epoch >= event->epoch)
+		return;
+	err = process_table_add(table->processes, event->tgid, &process);
 	if (err && parent)
 		err = process_table_add_gone(table->processes, event->tgid, parent, event->comm,
 					     event->start_boottime_ns, &process);
@@ -407,7 +435,7 @@ static void on_fork_event(struct target_table *table, const struct process_event
 	process->parent_pid = event->parent_tgid;
 	process->cpu_start_ns = 0;
 	process->epoch = event->epoch;
-	if (!target) {
+	if (!target || !is_copy_published(table, event)) {
 		discover(table, event->tgid, NULL);
 		return;
 	}

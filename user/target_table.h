@@ -43,7 +43,8 @@ int target_table_new(struct target_table **ret_table, const struct target_table_
 void target_table_free(struct target_table *table);
 
 /* Looks for processes that are there already: all of /proc, or the pids and their descendants. A pid
- * that does not exist: -ESRCH, and which one in ret_pid. */
+ * that does not exist: -ESRCH, and which one in ret_pid. Again: for what was missed; what is known stays as it is,
+ * and a pid that ended is no error. */
 int target_table_scan(struct target_table *table, pid_t *ret_pid);
 /* Adds one process that the caller started and that has not run yet. */
 int target_table_follow(struct target_table *table, pid_t pid);

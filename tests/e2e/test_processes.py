@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that start, fork, exec, end and change while a recording runs."""
+import json
 import os
 import shutil
 import signal
@@ -181,6 +182,27 @@ def test_child_started_later(t):
     t.require(recording.status == 0, "the recording succeeds", recording.explain())
     brief = [s for s in recording.stacks() if "short_life" in names(s)]
     t.claim(brief, "the shell's Python child is there", [s.raw for s in recording.stacks()][:5])
+
+
+def test_tree_that_grows(t):
+    """-p of a supervisor whose shells start Pythons while panopy starts: none of them is missed"""
+    python = next((python for python in t.pythons if not python.root), None)
+    if not python:
+        t.skip("needs a Python on the host itself")
+    # Each of these takes a while to be looked at, and comes before the shells.
+    slow = [json.dumps(other.argv("sleeper.py", 60)) for other in one_per_minor(t.pythons)]
+    tree = t.start(python, "supervisor.py", 40, 1, *slow)
+    time.sleep(2)
+    recording = t.record("-d", 2, "-p", tree.pid)
+    ended = time.monotonic()
+    os.killpg(tree.pid, signal.SIGKILL)
+    started = [(int(pid), float(when)) for pid, when in
+               (line.split() for line in tree.finish().lines if line != "ready")]
+    # Each lives for a second: these were there when panopy looked, or started after that.
+    wanted = {pid for pid, when in started if ended - 2 + 0.3 - 1 <= when <= ended - 0.5}
+    seen = {process["pid"] for process in recording.summary().data["processes"]}
+    t.claim(len(wanted) >= 10, "Pythons were started meanwhile", len(wanted), started)
+    t.claim(wanted <= seen, f"all {len(wanted)} of them are seen", wanted - seen)
 
 
 def test_sleeper(t):

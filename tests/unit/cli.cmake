@@ -17,9 +17,11 @@ panopy_unit_test(export_stats_table_test
 panopy_unit_test(export_summary_test
     SOURCES export_summary_test.c
     STAGES base discover runtime symbolize aggregate export)
-panopy_unit_test(target_table_test SOURCES target_table_test.c ${user}/target_table.c ${user}/process_rows.c ${user}/awaited_pids.c
-        ${user}/selection.c ${cgroups}
-    STAGES base discover)
+foreach(test target_table_test target_table_scan_test)
+    panopy_unit_test(${test} SOURCES ${test}.c ${user}/target_table.c ${user}/followed_tree.c ${user}/process_rows.c
+            ${user}/awaited_pids.c ${user}/selection.c ${cgroups}
+        STAGES base discover)
+endforeach()
 panopy_unit_test(selection_test
     SOURCES selection_test.c ${user}/selection.c ${cgroups}
     STAGES base discover)

@@ -56,13 +56,49 @@ static int on_pid_collect(void *ctx, pid_t pid)
 	return 0;
 }
 
-static bool is_among(const pid_t *pids, size_t cnt, pid_t pid)
+static int compare_pids(const void *left, const void *right)
 {
+	const struct node *a = left, *b = right;
+
+	return a->pid < b->pid ? -1 : a->pid > b->pid;
+}
+
+static int compare_parents(const void *left, const void *right)
+{
+	const struct node *a = left, *b = right;
+
+	return a->parent != b->parent ? (a->parent < b->parent ? -1 : 1) : compare_pids(left, right);
+}
+
+/* Puts the nodes in the order of their parents, the roots marked as found. */
+static void tree_order(struct tree *tree, const pid_t *roots, size_t cnt)
+{
+	qsort(tree->nodes, tree->cnt, sizeof(*tree->nodes), compare_pids);
 	for (size_t i = 0; i < cnt; i++) {
-		if (pids[i] == pid)
-			return true;
+		struct node wanted = {.pid = roots[i]};
+		struct node *root =
+			bsearch(&wanted, tree->nodes, tree->cnt, sizeof(*tree->nodes), compare_pids);
+
+		if (root)
+			root->found = true;
 	}
-	return false;
+	qsort(tree->nodes, tree->cnt, sizeof(*tree->nodes), compare_parents);
+}
+
+/* Index of the first node with this parent, or of the first behind where it would be. */
+static size_t first_child(const struct tree *tree, pid_t parent)
+{
+	size_t low = 0, high = tree->cnt;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (tree->nodes[middle].parent < parent)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
 int proc_tree_descendants(const pid_t *roots, size_t cnt, void (*on_pid)(void *ctx, pid_t pid), void *ctx)
@@ -75,14 +111,17 @@ int proc_tree_descendants(const pid_t *roots, size_t cnt, void (*on_pid)(void *c
 	known = calloc(tree.cnt + cnt, sizeof(*known));
 	if (!err && !known)
 		err = -ENOMEM;
+	if (!err && tree.cnt)
+		tree_order(&tree, roots, cnt);
 	for (size_t i = 0; !err && i < cnt; i++)
 		known[known_cnt++] = roots[i];
 	/* Breadth first: each known process hands on to the children not yet found. */
 	for (size_t at = 0; !err && at < known_cnt; at++) {
-		for (size_t i = 0; i < tree.cnt; i++) {
+		for (size_t i = first_child(&tree, known[at]);
+		     i < tree.cnt && tree.nodes[i].parent == known[at]; i++) {
 			struct node *node = &tree.nodes[i];
 
-			if (node->found || node->parent != known[at] || is_among(roots, cnt, node->pid))
+			if (node->found)
 				continue;
 			node->found = true;
 			known[known_cnt++] = node->pid;
@@ -94,14 +133,32 @@ int proc_tree_descendants(const pid_t *roots, size_t cnt, void (*on_pid)(void *c
 	return err;
 }
 
-void proc_tree_children(pid_t pid, void (*on_pid)(void *ctx, pid_t pid), void *ctx)
+struct child_walk {
+	pid_t pid;
+	size_t thread_cnt;
+	void (*on_pid)(void *ctx, pid_t pid);
+	void *ctx;
+};
+
+static int on_thread(void *ctx, pid_t tid)
 {
+	struct child_walk *walk = ctx;
 	char path[64];
 	CLEANUP_FILE FILE *file = NULL;
 	int child;
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	if (walk->thread_cnt++ == PROC_TREE_MAX_THREADS)
+		return -E2BIG;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)walk->pid, (int)tid);
 	file = fopen(path, "re");
 	while (file && fscanf(file, "%d", &child) == 1)
-		on_pid(ctx, child);
+		walk->on_pid(walk->ctx, child);
+	return 0;
+}
+
+void proc_tree_children(pid_t pid, void (*on_pid)(void *ctx, pid_t pid), void *ctx)
+{
+	struct child_walk walk = {.pid = pid, .on_pid = on_pid, .ctx = ctx};
+
+	(void)proc_scan_threads(pid, on_thread, &walk);
 }
