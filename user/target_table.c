@@ -350,9 +350,13 @@ int target_table_follow(struct target_table *table, pid_t pid)
 	int err = process_table_add(table->processes, pid, &process);
 
 	err = err ?: process_publish_put(table->config.processes_fd, pid, &config);
-	if (!err)
-		process->epoch = config.epoch;
-	return err;
+	if (err)
+		return err;
+	process->epoch = config.epoch;
+	/* The exit hook may have been there before the entry, which would be the next one's of that pid. */
+	if (!process_table_is_running(table->processes, pid))
+		process_publish_remove(table->config.processes_fd, pid);
+	return 0;
 }
 
 static int on_new_pid(void *ctx, pid_t pid)
@@ -423,10 +427,8 @@ static void on_fork_event(struct target_table *table, const struct process_event
 	/* A look at /proc was faster. */
 	if (process && process->epoch >= event->epoch)
 		return;
-	err = process_table_add(table->processes, event->tgid, &process);
-	if (err && parent)
-		err = process_table_add_gone(table->processes, event->tgid, parent, event->comm,
-					     event->start_boottime_ns, &process);
+	err = process_table_add_child(table->processes, event->tgid, parent, event->comm,
+				      event->start_boottime_ns, &process);
 	if (err) {
 		table->full_cnt += err == -ENOSPC;
 		return;

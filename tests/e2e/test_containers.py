@@ -3,9 +3,11 @@
 import hashlib
 import json
 import os
+import signal
 import subprocess
+import time
 
-from lib import boxes, folded
+from lib import boxes, folded, groups
 from lib.hosts import TARGETS, on_host
 from lib.source import Source, patterns, starts_like, stack_matches
 
@@ -225,6 +227,35 @@ def test_user_after_fork(t):
     roots = {line.split(";")[0] for line in recording.text().splitlines()}
     user = recording.summary().process(process.pid)["user"]
     t.claim(roots == {user} and user != "root", "it is that user's", roots, user)
+
+
+def test_unreaped(t):
+    """children that end at once and stay zombies, whose cgroup version 1 no longer tells, are their parent's container's"""
+    hierarchy = groups.controller(t)
+    hierarchy.top = ""
+    container = hashlib.sha256(f"unreaped{os.getpid()}".encode()).hexdigest()
+    if not os.path.isdir(hierarchy.dir("docker")):
+        hierarchy.make("docker")
+    hierarchy.make(f"docker/{container}")
+    target = t.start(on_host(t.pythons), "unreaped.py", 40, stdin=subprocess.PIPE,
+                     preexec_fn=groups.enter(hierarchy.procs(f"docker/{container}")))
+    recording = t.panopy_record("-r", "1khz", "-p", target.pid, per="container")
+    time.sleep(1.5)
+    # It comes to look at each when it is over.
+    os.kill(recording.process.pid, signal.SIGSTOP)
+    groups.go(target)
+    target.read_until("done")
+    os.kill(recording.process.pid, signal.SIGCONT)
+    recording.interrupt().finish()
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    roots = {}
+    for line in recording.text().splitlines():
+        root = line.split(";")[0]
+        roots[root] = roots.get(root, 0) + int(line.rpartition(" ")[2])
+    t.claim(set(roots) == {container[:12]} and sum(roots.values()) >= 500, "all of their samples", roots)
+    processes = recording.summary().data["processes"]
+    t.claim(len(processes) >= 41 and all((p["container"] or {}).get("id") == container for p in processes),
+            "and each in the summary", processes[-1])
 
 
 def test_split_on_a_full_disk(t):

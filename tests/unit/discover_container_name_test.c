@@ -418,6 +418,44 @@ static void test_table(void **state)
 	container_table_free(table);
 }
 
+/* What is past the maximum is in a container, though nobody knows in which. */
+static void test_table_is_bounded(void **state)
+{
+	struct container_table *table;
+	const struct container *first;
+	char cgroup[128];
+
+	assert_int_equal(container_table_new(&table, NULL), 0);
+	first = find(table, "/docker/" A);
+	for (unsigned int i = 1; i < CONTAINER_TABLE_MAX; i++) {
+		snprintf(cgroup, sizeof(cgroup), "/docker/%064x", i);
+		assert_ptr_not_equal(find(table, cgroup), &CONTAINER_UNKNOWN);
+	}
+	assert_ptr_equal(find(table, "/docker/" B), &CONTAINER_UNKNOWN);
+	assert_string_equal(find(table, "/docker/" B)->id, "?");
+	assert_ptr_equal(find(table, "/docker/" A), first);
+	assert_ptr_equal(find(table, "/docker/" A "/init"), first);
+	assert_null(find(table, "/system.slice/cron.service"));
+	container_table_free(table);
+}
+
+/* Groups are many where one container makes them: they are no containers. */
+static void test_groups_do_not_fill_the_table(void **state)
+{
+	struct container_table *table;
+	const struct container *first;
+	char cgroup[128];
+
+	assert_int_equal(container_table_new(&table, NULL), 0);
+	first = find(table, "/docker/" A);
+	for (unsigned int i = 0; i < CONTAINER_TABLE_MAX + 10; i++) {
+		snprintf(cgroup, sizeof(cgroup), "/docker/" A "/%u", i);
+		assert_ptr_equal(find(table, cgroup), first);
+	}
+	assert_string_equal(find(table, "/docker/" B)->id, B);
+	container_table_free(table);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -433,6 +471,8 @@ int main(void)
 		cmocka_unit_test(test_nested_is_not_looked_up),
 		cmocka_unit_test(test_hostile_files),
 		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_table_is_bounded),
+		cmocka_unit_test(test_groups_do_not_fill_the_table),
 	};
 
 	return cmocka_run_group_tests(tests, make_root, remove_root);

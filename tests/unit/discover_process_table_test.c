@@ -18,15 +18,22 @@
 
 static char root[] = "/tmp/panopy-proc-XXXXXX";
 
+static void write_stat(int pid, const char *comm, unsigned int flags, unsigned int start_ticks)
+{
+	char text[512];
+	int sz = snprintf(text, sizeof(text), "%d (%s) S 7 1 1 0 -1 %u 1 2 3 4 5 6 7 8 20 0 1 0 %u 99 88\n",
+			  pid, comm, flags, start_ticks);
+
+	temp_folder_put_process(root, pid, "stat", text, (size_t)sz);
+}
+
 /* A process of this fake /proc. */
 static void make_process(int pid, const char *comm, unsigned int start_ticks)
 {
 	char text[512], path[128];
-	int sz = snprintf(text, sizeof(text),
-			  "%d (%s) S 7 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 %u 99 88\n", pid, comm,
-			  start_ticks);
+	int sz;
 
-	temp_folder_put_process(root, pid, "stat", text, (size_t)sz);
+	write_stat(pid, comm, 4194560, start_ticks);
 	sz = snprintf(text, sizeof(text),
 		      "Name:\tx\nTgid:\t%d\nPPid:\t7\nUid:\t1000\t0\t0\t0\nGroups:\t1 2\nNSpid:\t%d\t31\t2\n",
 		      pid, pid);
@@ -88,6 +95,8 @@ static void test_what_proc_says(void **state)
 
 #define HASH "3f2a9c0d5b7e41688a1c2d3e4f5061728394a5b6c7d8e9f00112233445566778"
 
+#define COMM "x\0\0\0\0\0\0\0\0\0\0\0\0\0\0"
+
 static void write_cgroup(int pid, const char *text)
 {
 	temp_folder_put_process(root, pid, "cgroup", text, strlen(text));
@@ -109,10 +118,9 @@ static void test_where_it_runs(void **state)
 	/* What cannot be read is not known. */
 	assert_int_equal(process_table_add(table, 511, &other), 0);
 	assert_null(other->cgroup);
-	assert_null(other->container);
+	assert_ptr_equal(other->container, &CONTAINER_UNKNOWN);
 	/* A child that was gone too soon was where its parent is. */
-	assert_int_equal(
-		process_table_add_gone(table, 512, process, "x\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 1, &child), 0);
+	assert_int_equal(process_table_add_child(table, 512, process, COMM, 1, &child), 0);
 	assert_string_equal(child->cgroup, process->cgroup);
 	assert_ptr_equal(child->container, process->container);
 	/* An exec looks again. */
@@ -123,6 +131,64 @@ static void test_where_it_runs(void **state)
 	process_table_free(table);
 	remove_process(510);
 	remove_process(511);
+}
+
+enum { FLAGS_EXITING = 4194560 | 0x4 };
+
+/* Hierarchies of version 1 show their root for those. */
+static void test_where_one_that_exits_runs(void **state)
+{
+	struct process_table *table;
+	struct process *process, *other, *child;
+
+	assert_int_equal(process_table_new_at(&table, 10, root, root), 0);
+	make_process(530, "python3", 1234);
+	write_cgroup(530, "1:cpu:/docker/" HASH "\n");
+	assert_int_equal(process_table_add(table, 530, &process), 0);
+	write_stat(530, "python3", FLAGS_EXITING, 1234);
+	write_cgroup(530, "1:cpu:/\n0::/\n");
+	assert_int_equal(process_table_refresh(table, process), 0);
+	assert_string_equal(process->cgroup, "/docker/" HASH);
+	assert_string_equal(process->container->id, HASH);
+	/* Never seen before: nobody knows, or it is where its parent is and what its parent was. */
+	make_process(531, "python3", 1234);
+	write_stat(531, "python3", FLAGS_EXITING, 1234);
+	write_cgroup(531, "1:cpu:/\n");
+	assert_int_equal(process_table_add(table, 531, &other), 0);
+	assert_null(other->cgroup);
+	assert_ptr_equal(other->container, &CONTAINER_UNKNOWN);
+	make_process(532, "python3", 1234);
+	write_stat(532, "python3", FLAGS_EXITING, 1234);
+	write_cgroup(532, "1:cpu:/\n");
+	temp_folder_put_process(root, 532, "cmdline", "", 0);
+	assert_int_equal(process_table_add_child(table, 532, process, COMM, 1, &child), 0);
+	assert_string_equal(child->cgroup, process->cgroup);
+	assert_ptr_equal(child->container, process->container);
+	assert_string_equal(child->command, "python3 x.py");
+	/* Version 2 alone tells. */
+	write_cgroup(531, "0::/system.slice/cron.service\n");
+	assert_int_equal(process_table_refresh(table, other), 0);
+	assert_string_equal(other->cgroup, "/system.slice/cron.service");
+	assert_null(other->container);
+	process_table_free(table);
+	for (int pid = 530; pid <= 532; pid++)
+		remove_process(pid);
+}
+
+/* No hierarchy is mounted. */
+static void test_without_cgroups(void **state)
+{
+	struct process_table *table;
+	struct process *process;
+
+	make_process(540, "python3", 1234);
+	write_cgroup(540, "");
+	assert_int_equal(process_table_new_at(&table, 10, root, root), 0);
+	assert_int_equal(process_table_add(table, 540, &process), 0);
+	assert_null(process->cgroup);
+	assert_null(process->container);
+	process_table_free(table);
+	remove_process(540);
 }
 
 static void test_users(void **state)
@@ -216,7 +282,8 @@ static void test_child_that_is_gone(void **state)
 	assert_int_equal(process_table_new_at(&table, 3, root, NULL), 0);
 	assert_int_equal(process_table_add(table, 500, &parent), 0);
 	assert_int_equal(process_table_add(table, 501, &stale), 0);
-	assert_int_equal(process_table_add_gone(table, 501, parent, comm, 12345, &child), 0);
+	remove_process(501);
+	assert_int_equal(process_table_add_child(table, 501, parent, comm, 12345, &child), 0);
 	assert_true(stale->ended);
 	assert_int_equal(child->pid, 501);
 	assert_int_equal(child->parent_pid, 500);
@@ -225,10 +292,10 @@ static void test_child_that_is_gone(void **state)
 	assert_int_equal(strlen(child->comm), LIMIT_COMM_SZ - 1);
 	assert_string_equal(child->command, parent->command);
 	assert_ptr_equal(process_table_find(table, 501), child);
-	assert_int_equal(process_table_add_gone(table, 502, parent, comm, 1, &child), -ENOSPC);
+	assert_int_equal(process_table_add_child(table, 502, parent, comm, 1, &child), -ENOSPC);
+	assert_int_equal(process_table_add_child(table, 502, NULL, comm, 1, &child), -ESRCH);
 	process_table_free(table);
 	remove_process(500);
-	remove_process(501);
 }
 
 static void test_exec_changes_the_names(void **state)
@@ -329,6 +396,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_what_proc_says),
 		cmocka_unit_test(test_where_it_runs),
+		cmocka_unit_test(test_where_one_that_exits_runs),
+		cmocka_unit_test(test_without_cgroups),
 		cmocka_unit_test(test_users),
 		cmocka_unit_test(test_names_that_look_like_fields),
 		cmocka_unit_test(test_reused_pid_is_another_process),

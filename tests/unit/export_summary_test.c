@@ -39,6 +39,7 @@ static void make_process(const char *root, int pid, int ns_pid, const char *comm
 		      "%d (%s) S 1 1 1 0 -1 0 0 0 0 0 10 5 0 0 20 0 1 0 %d 0 0 0 0 0 0 0 0 0 0 0 0\n", pid,
 		      comm, pid * 10);
 	temp_folder_put_process(root, pid, "stat", text, (size_t)sz);
+	temp_folder_put_process(root, pid, "cgroup", "", 0);
 	sz = snprintf(text, sizeof(text), "Name:\t%s\nPPid:\t1\nUid:\t0\t0\t0\t0\nNSpid:\t%d\t%d\n", comm,
 		      pid, ns_pid);
 	temp_folder_put_process(root, pid, "status", text, (size_t)sz);
@@ -168,7 +169,7 @@ static int set_up(void **state)
 
 static void remove_process(const char *root, int pid)
 {
-	static const char *const NAMES[] = {"/stat", "/status", "/cmdline", ""};
+	static const char *const NAMES[] = {"/stat", "/status", "/cmdline", "/cgroup", ""};
 	char path[128];
 
 	for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++) {

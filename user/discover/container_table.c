@@ -15,6 +15,8 @@
 
 #include "discover/container_name.h"
 
+const struct container CONTAINER_UNKNOWN = {.id = "?"};
+
 enum { KEY_SZ = 2 * CONTAINER_ID_SZ + 16 };
 
 struct entry {
@@ -49,10 +51,20 @@ int container_table_new(struct container_table **ret_table, const char *root)
 	return 0;
 }
 
+static void forget_groups(struct container_table *table)
+{
+	struct group *group, *next;
+
+	HASH_ITER(hh, table->groups, group, next)
+	{
+		HASH_DEL(table->groups, group);
+		free(group);
+	}
+}
+
 void container_table_free(struct container_table *table)
 {
 	struct entry *entry, *next_entry;
-	struct group *group, *next_group;
 
 	if (!table)
 		return;
@@ -61,11 +73,7 @@ void container_table_free(struct container_table *table)
 		HASH_DEL(table->entries, entry);
 		free(entry);
 	}
-	HASH_ITER(hh, table->groups, group, next_group)
-	{
-		HASH_DEL(table->groups, group);
-		free(group);
-	}
+	forget_groups(table);
 	free(table);
 }
 
@@ -113,7 +121,7 @@ static const struct container *entry_add(struct container_table *table, const st
 	struct entry *entry = calloc(1, sizeof(*entry)), *known;
 
 	if (!entry)
-		return NULL;
+		return &CONTAINER_UNKNOWN;
 	if (table->root) {
 		(void)read_container_name(table->root, id, &entry->found);
 	} else {
@@ -126,12 +134,14 @@ static const struct container *entry_add(struct container_table *table, const st
 		free(entry);
 		return known ? &known->container : NULL;
 	}
-	entry_fill(entry, id);
-	HASH_ADD_STR(table->entries, key, entry);
-	if (entry->hh.tbl)
-		return &entry->container;
+	if (HASH_COUNT(table->entries) < CONTAINER_TABLE_MAX) {
+		entry_fill(entry, id);
+		HASH_ADD_STR(table->entries, key, entry);
+		if (entry->hh.tbl)
+			return &entry->container;
+	}
 	free(entry);
-	return NULL;
+	return &CONTAINER_UNKNOWN;
 }
 
 static const struct container *find_container(struct container_table *table, const struct container_id *id)
@@ -147,23 +157,25 @@ static const struct container *find_container(struct container_table *table, con
 const struct container *container_table_find(struct container_table *table, const struct container_id *id)
 {
 	size_t sz = strlen(id->path);
+	const struct container *container;
 	struct group *group;
 
 	HASH_FIND(hh, table->groups, id->path, sz, group);
 	if (group)
 		return group->container;
+	container = find_container(table, id);
+	/* They only save a search. */
 	if (HASH_COUNT(table->groups) >= CONTAINER_TABLE_MAX)
-		return NULL;
+		forget_groups(table);
 	group = calloc(1, sizeof(*group) + sz + 1);
 	if (!group)
-		return NULL;
+		return container;
 	memcpy(group->path, id->path, sz);
-	group->container = find_container(table, id);
+	group->container = container;
 	HASH_ADD_KEYPTR(hh, table->groups, group->path, sz, group);
-	if (group->hh.tbl)
-		return group->container;
-	free(group);
-	return NULL;
+	if (!group->hh.tbl)
+		free(group);
+	return container;
 }
 
 void container_format_label(char *buf, size_t buf_sz, const struct container *container)

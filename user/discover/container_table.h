@@ -20,10 +20,13 @@ struct container {
 	uid_t user;		   /* that user */
 };
 
+/* In place of one that cannot be told: "?". */
+extern const struct container CONTAINER_UNKNOWN;
+
 struct container_table;
 
 enum {
-	/* Groups remembered. Past that processes of new ones have no container. */
+	/* Containers kept, 2.5 KB each, and groups remembered. Any other container is not known. */
 	CONTAINER_TABLE_MAX = 1 << 16,
 };
 
@@ -31,7 +34,7 @@ enum {
 int container_table_new(struct container_table **ret_table, const char *root);
 void container_table_free(struct container_table *table);
 
-/* NULL: in no container; also without memory, or past the maximum. */
+/* NULL: in no container. Without memory, or past the maximum, &CONTAINER_UNKNOWN. */
 const struct container *container_table_find(struct container_table *table, const struct container_id *id);
 
 /* What people know it by: its name, `namespace/pod/name` in Kubernetes, else its id, cut where it is a hash; of a

@@ -15,6 +15,7 @@ struct node {
 	pid_t pid;
 	pid_t parent;
 	bool found;
+	bool is_dead; /* a zombie, or its main thread is one */
 };
 
 struct tree {
@@ -23,20 +24,23 @@ struct tree {
 	size_t cap;
 };
 
-/* Field 4 of stat, behind the name, which may hold anything: the last ")" counts. 0 when gone. */
-static pid_t parent_of(pid_t pid)
+/* Fields 3 and 4 of stat, behind the name, which may hold anything: the last ")" counts. No parent when gone. */
+static struct node node_of(pid_t pid)
 {
-	char path[64], text[512];
+	struct node node = {.pid = pid};
+	char path[64], text[512], state;
 	const char *end;
-	int parent = 0;
+	int parent;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (text_file_read(path, text, sizeof(text)) < 0)
-		return 0;
+		return node;
 	end = strrchr(text, ')');
-	if (!end || sscanf(end + 1, " %*c %d", &parent) != 1)
-		return 0;
-	return parent;
+	if (!end || sscanf(end + 1, " %c %d", &state, &parent) != 2)
+		return node;
+	node.parent = parent;
+	node.is_dead = state == 'Z' || state == 'X';
+	return node;
 }
 
 static int on_pid_collect(void *ctx, pid_t pid)
@@ -52,7 +56,7 @@ static int on_pid_collect(void *ctx, pid_t pid)
 		tree->nodes = nodes;
 		tree->cap = cap;
 	}
-	tree->nodes[tree->cnt++] = (struct node){.pid = pid, .parent = parent_of(pid)};
+	tree->nodes[tree->cnt++] = node_of(pid);
 	return 0;
 }
 
@@ -125,7 +129,8 @@ int proc_tree_descendants(const pid_t *roots, size_t cnt, void (*on_pid)(void *c
 				continue;
 			node->found = true;
 			known[known_cnt++] = node->pid;
-			on_pid(ctx, node->pid);
+			if (!node->is_dead)
+				on_pid(ctx, node->pid);
 		}
 	}
 	free(known);

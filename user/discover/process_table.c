@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/deadline_call.h"
+#include "base/log.h"
 #include "base/text_file.h"
 #include "discover/command_text.h"
 #include "discover/python_command.h"
@@ -32,6 +33,11 @@ enum {
 	/* Group lists may be long (65,536 groups), but what is read stands before and after them. */
 	STATUS_SZ = 1 << 20,
 	CMDLINE_DEADLINE_NS = 500 * 1000 * 1000,
+	/* Fields of stat: proc(5). */
+	FIELD_STATE = 3, /* right behind the name */
+	FIELD_FLAGS = 9,
+	FIELD_START = 22,
+	FLAG_EXITING = 0x4, /* PF_EXITING, Linux, include/linux/sched.h: as long as there are flags in stat */
 };
 
 struct entry {
@@ -50,11 +56,13 @@ struct process_table {
 	struct entry *live;
 	struct user_names *users;
 	struct container_table *containers;
+	bool has_warned_of_containers;
 };
 
 /* What stat says. */
 struct stat_line {
 	char comm[LIMIT_COMM_SZ];
+	bool is_exiting; /* or has: a zombie is one, too */
 	u64 start_ticks;
 };
 
@@ -143,12 +151,13 @@ static int decode_stat(const char *text, struct stat_line *ret_stat)
 	if (comm_sz > sizeof(stat.comm) - 1)
 		comm_sz = sizeof(stat.comm) - 1;
 	memcpy(stat.comm, begin + 1, comm_sz);
-	/* From field 3 (right behind the name) to field 22, starttime: proc(5). */
 	field = end + 1;
-	for (int i = 3; i < 22; i++) {
+	for (int i = FIELD_STATE; i < FIELD_START; i++) {
 		field = *field == ' ' ? strchr(field + 1, ' ') : NULL;
 		if (!field)
 			return -EINVAL;
+		if (i + 1 == FIELD_FLAGS)
+			stat.is_exiting = strtoul(field, NULL, 10) & FLAG_EXITING;
 	}
 	stat.start_ticks = strtoull(field, NULL, 10);
 	*ret_stat = stat;
@@ -292,23 +301,44 @@ static char *read_exe(const struct process_table *table, pid_t pid)
 	return strdup(target);
 }
 
-/* What cannot be read is not known; the process is a process all the same. */
-static void read_cgroup(const struct process_table *table, struct process *process)
+/* Of a task that is exiting, hierarchies of version 1 show their root (Linux, kernel/cgroup/cgroup.c,
+ * proc_cgroup_show), "0::" alone is of version 2. Asked after the text was read, as it may have begun meanwhile. */
+static bool is_cgroup_true(const struct process_table *table, pid_t pid, const char *text)
+{
+	return strncmp(text, "0::", 3) == 0 || process_table_is_running(table, pid);
+}
+
+static void warn_of_containers(struct process_table *table)
+{
+	if (!table->has_warned_of_containers)
+		log_warning(LOG_TOPIC_DISCOVER,
+			    "%d containers have been seen: what runs in more of them is shown as '?'",
+			    CONTAINER_TABLE_MAX);
+	table->has_warned_of_containers = true;
+}
+
+/* What cannot be read stays as it was, at first unknown; the process is a process all the same. */
+static void read_cgroup(struct process_table *table, struct process *process)
 {
 	CLEANUP_FREE char *text = malloc(CONTAINER_TEXT_SZ);
 	struct container_id id;
 	ssize_t sz;
 
-	free(process->cgroup);
-	process->cgroup = NULL;
-	process->container = NULL;
 	if (!text)
 		return;
 	sz = read_proc_file(table, process->pid, "cgroup", text, CONTAINER_TEXT_SZ);
-	if (sz < 0 || decode_proc_cgroup(text, (size_t)sz, &id))
+	if (sz < 0)
 		return;
+	/* No hierarchy is mounted: there are no containers to tell. */
+	if (sz == 0)
+		process->container = NULL;
+	if (decode_proc_cgroup(text, (size_t)sz, &id) || !is_cgroup_true(table, process->pid, text))
+		return;
+	free(process->cgroup);
 	process->cgroup = strdup(id.path);
 	process->container = container_table_find(table->containers, &id);
+	if (process->container == &CONTAINER_UNKNOWN)
+		warn_of_containers(table);
 }
 
 static u64 read_cpu_ns(const struct process_table *table, pid_t pid)
@@ -344,7 +374,7 @@ static int read_image(const struct process_table *table, struct process *process
 	return 0;
 }
 
-static int entry_new(const struct process_table *table, pid_t pid, const struct stat_line *stat,
+static int entry_new(struct process_table *table, pid_t pid, const struct stat_line *stat,
 		     struct entry **ret_entry)
 {
 	struct entry *entry = calloc(1, sizeof(*entry));
@@ -355,6 +385,7 @@ static int entry_new(const struct process_table *table, pid_t pid, const struct 
 	entry->process.pid = pid;
 	entry->start_ticks = stat->start_ticks;
 	entry->process.start_boottime_ns = ns_from_ticks(stat->start_ticks);
+	entry->process.container = &CONTAINER_UNKNOWN;
 	err = read_status(table, &entry->process);
 	if (!err)
 		err = read_image(table, &entry->process, stat->comm);
@@ -445,8 +476,33 @@ int process_table_add(struct process_table *table, pid_t pid, struct process **r
 	return entry_insert(table, entry, ret_process);
 }
 
-int process_table_add_gone(struct process_table *table, pid_t pid, const struct process *parent,
-			   const char *comm, u64 start_boottime_ns, struct process **ret_process)
+static char *copy_text(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+/* What a fork leaves as it was. */
+static int inherit(struct process *process, const struct process *parent)
+{
+	char *command = strdup(parent->command);
+
+	if (!command)
+		return -ENOMEM;
+	free(process->command);
+	free(process->subject);
+	free(process->exe);
+	free(process->cgroup);
+	process->command = command;
+	process->subject = copy_text(parent->subject);
+	process->exe = copy_text(parent->exe);
+	process->cgroup = copy_text(parent->cgroup);
+	process->container = parent->container;
+	return 0;
+}
+
+/* A child of which /proc says nothing any more. */
+static int add_gone(struct process_table *table, pid_t pid, const struct process *parent, const char *comm,
+		    u64 start_boottime_ns, struct process **ret_process)
 {
 	struct entry *entry = find_live(table, pid);
 	struct process *process;
@@ -467,16 +523,35 @@ int process_table_add_gone(struct process_table *table, pid_t pid, const struct 
 	process->start_boottime_ns = start_boottime_ns;
 	memcpy(process->comm, comm, LIMIT_COMM_SZ);
 	process->comm[LIMIT_COMM_SZ - 1] = '\0';
-	process->command = strdup(parent->command);
-	process->subject = parent->subject ? strdup(parent->subject) : NULL;
-	process->exe = parent->exe ? strdup(parent->exe) : NULL;
-	process->cgroup = parent->cgroup ? strdup(parent->cgroup) : NULL;
-	process->container = parent->container;
-	if (!process->command) {
+	err = inherit(process, parent);
+	if (err) {
 		entry_free(entry);
-		return -ENOMEM;
+		return err;
 	}
 	return entry_insert(table, entry, ret_process);
+}
+
+bool process_table_is_running(const struct process_table *table, pid_t pid)
+{
+	struct stat_line stat;
+
+	return read_stat(table, pid, &stat) == 0 && !stat.is_exiting;
+}
+
+int process_table_add_child(struct process_table *table, pid_t pid, const struct process *parent,
+			    const char *comm, u64 start_boottime_ns, struct process **ret_process)
+{
+	bool is_known = find_live(table, pid);
+	int err = process_table_add(table, pid, ret_process);
+
+	if (!parent)
+		return err;
+	if (err)
+		return add_gone(table, pid, parent, comm, start_boottime_ns, ret_process);
+	/* Arguments, executable and cgroup go before the process does. */
+	if (!is_known && !process_table_is_running(table, pid))
+		return inherit(*ret_process, parent);
+	return 0;
 }
 
 struct process *process_table_find(struct process_table *table, pid_t pid)

@@ -31,8 +31,8 @@ struct process {
 	 * read. */
 	char *subject;
 	char *exe;			   /* link text of /proc/PID/exe; owned, NULL when unreadable */
-	char *cgroup;			   /* as decode_proc_cgroup() chooses; owned, NULL when unreadable */
-	const struct container *container; /* NULL: in none that is known */
+	char *cgroup;			   /* as decode_proc_cgroup() chooses; owned, NULL when not known */
+	const struct container *container; /* NULL: in none; &CONTAINER_UNKNOWN */
 };
 
 struct process_table;
@@ -48,14 +48,16 @@ void process_table_free(struct process_table *table);
 /* Reads what /proc says about `pid`. -ESRCH when it is gone, or only a thread. A live entry with the same pid and
  * start time is returned as it is (0), one with another start time is marked ended first. */
 int process_table_add(struct process_table *table, pid_t pid, struct process **ret_process);
-/* A child that the kernel told of and that ended before /proc could be read: what is not known is its
- * parent's. `comm` is LIMIT_COMM_SZ bytes. */
-int process_table_add_gone(struct process_table *table, pid_t pid, const struct process *parent,
-			   const char *comm, u64 start_boottime_ns, struct process **ret_process);
+/* A child that the kernel told of. What is not known of one that ended, or is about to, before /proc could be read is
+ * its parent's. Without a parent it fails as above. `comm` is LIMIT_COMM_SZ bytes. */
+int process_table_add_child(struct process_table *table, pid_t pid, const struct process *parent,
+			    const char *comm, u64 start_boottime_ns, struct process **ret_process);
+/* Whether there is such a process, and its main thread has not begun to exit. */
+bool process_table_is_running(const struct process_table *table, pid_t pid);
 struct process *process_table_find(struct process_table *table, pid_t pid); /* live only */
 struct process *process_table_at(struct process_table *table, u32 id);
 size_t process_table_count(const struct process_table *table); /* ids are 0..count-1 */
-/* After exec: all but the pids and the start time is read again. */
+/* After exec: all but the pids and the start time is read again. Where it runs stays as it was while it exits. */
 int process_table_refresh(struct process_table *table, struct process *process);
 /* The user alone is read again: a daemon becomes another one after its fork, without exec. */
 void process_table_refresh_user(struct process_table *table, struct process *process);
