@@ -5,10 +5,11 @@
 
 #include "base/clock.h"
 
-/* An exec takes milliseconds, unless its files hang; what has no arguments after ten seconds has none. */
+/* An exec takes milliseconds, unless its files hang; what has no arguments after 1.3 seconds is taken to have none.
+ * Should they come after all, the end of the exec voids what was decided, or a mapping makes it be looked at. */
 enum {
 	FIRST_WAIT_NS = 5 * CLOCK_NS_PER_MS,
-	LAST_WAIT_NS = 5 * CLOCK_NS_PER_S,
+	LAST_WAIT_NS = 500 * CLOCK_NS_PER_MS,
 };
 
 static struct awaited_pid *find(struct awaited_pids *awaited, pid_t pid)
@@ -49,6 +50,11 @@ size_t awaited_pids_take_due(struct awaited_pids *awaited, u64 now_ns,
 	return due_cnt;
 }
 
+bool awaited_pid_is_last(const struct awaited_pid *due)
+{
+	return due->wait_ns > LAST_WAIT_NS;
+}
+
 void awaited_pids_prolong(struct awaited_pids *awaited, const struct awaited_pid *due, u64 now_ns)
 {
 	struct awaited_pid *again = find(awaited, due->pid);
@@ -57,6 +63,6 @@ void awaited_pids_prolong(struct awaited_pids *awaited, const struct awaited_pid
 		return;
 	again->wait_ns = 2 * due->wait_ns;
 	again->next_ns = now_ns + again->wait_ns;
-	if (due->wait_ns > LAST_WAIT_NS)
+	if (awaited_pid_is_last(due))
 		*again = awaited->pids[--awaited->cnt];
 }

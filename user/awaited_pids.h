@@ -30,6 +30,9 @@ int awaited_pids_add(struct awaited_pids *awaited, pid_t pid, u64 now_ns);
 size_t awaited_pids_take_due(struct awaited_pids *awaited, u64 now_ns,
 			     struct awaited_pid ret_due[AWAITED_PIDS_MAX]);
 
+/* It will not be looked at again. */
+bool awaited_pid_is_last(const struct awaited_pid *due);
+
 /* `due` was looked at: if that added it again, it waits for longer than before, or not at all any more. */
 void awaited_pids_prolong(struct awaited_pids *awaited, const struct awaited_pid *due, u64 now_ns);
 

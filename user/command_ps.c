@@ -118,14 +118,20 @@ static bool is_among_pids(const struct scan *scan, pid_t pid)
 }
 
 /* One that cannot be looked into has no version. */
-static bool is_selected(const struct scan *scan, const struct process *process,
-			const struct py_runtime *runtime)
+static bool is_selected(const struct scan *scan, struct process *process, const struct py_runtime *runtime)
 {
 	static const struct py_runtime UNKNOWN;
 	struct selection *selection = scan->options->selection;
+	enum selection_verdict verdict;
 
-	return selection_judge(selection, process, runtime ? runtime : &UNKNOWN) != SELECTION_REFUSED &&
-	       selection_holds(selection, process);
+	runtime = runtime ? runtime : &UNKNOWN;
+	verdict = selection_judge(selection, process, runtime, false);
+	/* It was in the middle of an exec, or has no arguments. */
+	if (verdict == SELECTION_UNDECIDED) {
+		process_table_refresh(scan->table, process);
+		verdict = selection_judge(selection, process, runtime, true);
+	}
+	return verdict == SELECTION_ACCEPTED && selection_holds(selection, process);
 }
 
 static int on_pid(void *ctx, pid_t pid)

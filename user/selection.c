@@ -435,7 +435,7 @@ static bool excludes_by_name(const struct selection *selection)
 }
 
 enum selection_verdict selection_judge(const struct selection *selection, const struct process *process,
-				       const struct py_runtime *runtime)
+				       const struct py_runtime *runtime, bool for_good)
 {
 	u32 wanted = 0, met = 0;
 	bool needs_subject = false;
@@ -445,7 +445,7 @@ enum selection_verdict selection_judge(const struct selection *selection, const 
 		bool matches = rule_matches(rule, process, runtime);
 
 		/* What excludes by name may do so by the script; what selects may have met the name already. */
-		needs_subject |= !process->subject && rule->kind == SELECTION_NAME && !matches;
+		needs_subject |= !for_good && !process->subject && rule->kind == SELECTION_NAME && !matches;
 		if (rule->is_excluded && matches)
 			return SELECTION_REFUSED;
 		if (rule->is_excluded)

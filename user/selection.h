@@ -65,9 +65,9 @@ enum selection_verdict {
 
 /* Whether a rule is by name, executable or version. */
 bool selection_judges(const struct selection *selection);
-/* By these. */
+/* By these. `for_good`: arguments that are not there will not come, and it is decided without. */
 enum selection_verdict selection_judge(const struct selection *selection, const struct process *process,
-				       const struct py_runtime *runtime);
+				       const struct py_runtime *runtime, bool for_good);
 /* By cgroup and user, as they are now; cgroups that are new to the rules are taken in. True where /proc cannot
  * tell and the rules are none of these. */
 bool selection_holds(struct selection *selection, const struct process *process);

@@ -6,7 +6,8 @@
  *
  * A publish may race with an exec: the exec hook then voids the entry and tells so, and the process is
  * looked at again. What the selection refuses by name, executable or version is not published at all; a process
- * whose arguments are not there yet, as it is in the middle of an exec, is looked at again in a moment.
+ * whose arguments are not there yet, as it is in the middle of an exec, is looked at again in a moment, and at last
+ * decided on without them.
  *
  * A fork before the publish is caught by a look at the children behind it. Of given pids, every descendant is
  * followed before any is looked at, as looking takes its time: whatever they fork meanwhile is followed by then.
@@ -65,7 +66,8 @@ struct target_table {
 	u64 last_epoch;
 	u64 expired_ns;
 	struct awaited_pids undecided;
-	pid_t *children; /* of processes just found, to be looked at */
+	pid_t decided_pid; /* looked at for the last time */
+	pid_t *children;   /* of processes just found, to be looked at */
 	size_t child_cnt;
 	size_t child_cap;
 	bool has_scanned;
@@ -262,7 +264,8 @@ static bool is_accepted(struct target_table *table, struct process *process, con
 	/* Only what runs Python gives a process its name. */
 	if (process->epoch || selection_judges(table->config.selection))
 		process_table_refresh(table->processes, process);
-	verdict = selection_judge(table->config.selection, process, runtime);
+	verdict = selection_judge(table->config.selection, process, runtime,
+				  process->pid == table->decided_pid);
 	if (verdict == SELECTION_UNDECIDED)
 		await_decision(table, process->pid);
 	return verdict == SELECTION_ACCEPTED;
@@ -590,9 +593,11 @@ bool target_table_retry(struct target_table *table, u64 now_ns)
 	size_t due_cnt = awaited_pids_take_due(&table->undecided, now_ns, due);
 
 	for (size_t i = 0; i < due_cnt; i++) {
+		table->decided_pid = awaited_pid_is_last(&due[i]) ? due[i].pid : 0;
 		discover(table, due[i].pid, NULL);
 		awaited_pids_prolong(&table->undecided, &due[i], now_ns);
 	}
+	table->decided_pid = 0;
 	return table->undecided.cnt != 0;
 }
 

@@ -376,6 +376,23 @@ def test_kinds(t):
                 made.summary().data["processes"])
 
 
+def test_no_arguments(t):
+    """a process whose arguments are gone is decided on by its name; ps lists what record takes"""
+    target = t.start(hosts.on_host(t.pythons), "noarguments.py", 60)
+    if "refused" in target.lines:
+        t.skip("this kernel lets nobody move a process's arguments")
+    with open(f"/proc/{target.pid}/cmdline") as cmdline, open(f"/proc/{target.pid}/comm") as comm:
+        t.require(cmdline.read() == "", "it has none")
+        name = comm.read().strip()
+    for options, is_wanted in ((("--exclude", "name=worker"), True), (("--name", "worker"), False),
+                               (("--name", name), True), (("--exclude", f"name={name}"), False)):
+        made = t.panopy_record("-r", "1khz", "-d", 2.5, "-p", target.pid, *options).finish()
+        found = groups.counts(made, "without_arguments")
+        t.claim(made.status == (0 if is_wanted else 4) and bool(found) == is_wanted,
+                f"{' '.join(options)}: {'recorded' if is_wanted else 'left out'}", found, made.explain())
+        t.claim(listed(t, "-p", target.pid, *options) == ({target.pid} if is_wanted else set()), "ps says the same")
+
+
 def test_containers_and_units(t):
     """--container, --pod and --unit by the cgroups that runtimes and systemd make; none that a container made"""
     hierarchy = groups.v2(t)

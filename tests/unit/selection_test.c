@@ -49,7 +49,14 @@ static struct selection *with(const char *const *values)
 static void expect_of(const struct process *process, struct selection *selection,
 		      enum selection_verdict verdict)
 {
-	assert_int_equal(selection_judge(selection, process, &RUNTIME), verdict);
+	assert_int_equal(selection_judge(selection, process, &RUNTIME, false), verdict);
+	selection_free(selection);
+}
+
+static void expect_for_good(const struct process *process, struct selection *selection,
+			    enum selection_verdict verdict)
+{
+	assert_int_equal(selection_judge(selection, process, &RUNTIME, true), verdict);
 	selection_free(selection);
 }
 
@@ -63,7 +70,7 @@ static void test_empty(void **state)
 	struct selection *selection;
 
 	assert_true(selection_is_empty(NULL));
-	assert_int_equal(selection_judge(NULL, &PROCESS, &RUNTIME), SELECTION_ACCEPTED);
+	assert_int_equal(selection_judge(NULL, &PROCESS, &RUNTIME, false), SELECTION_ACCEPTED);
 	assert_true(selection_holds(NULL, &PROCESS));
 	assert_int_equal(selection_new(&selection), 0);
 	assert_true(selection_is_empty(selection));
@@ -262,15 +269,36 @@ static void test_edit_distance(void **state)
 	assert_int_equal(edit_distance(longer, "x"), EDIT_DISTANCE_MAX);
 }
 
+/* Arguments that do not come: the name that it has decides. */
+static void test_no_arguments(void **state)
+{
+	static const struct process process = {.comm = "python3", .exe = (char *)"/usr/bin/python3"};
+
+	expect_of(&process, WITH("name=worker"), SELECTION_UNDECIDED);
+	expect_for_good(&process, WITH("name=worker"), SELECTION_REFUSED);
+	expect_for_good(&process, WITH("name=python"), SELECTION_ACCEPTED);
+	expect_for_good(&process, WITH("!name=worker"), SELECTION_ACCEPTED);
+	expect_for_good(&process, WITH("!name=python"), SELECTION_REFUSED);
+	expect_for_good(&process, WITH("name=python", "!name=worker"), SELECTION_ACCEPTED);
+	expect_for_good(&process, WITH("name=worker", "exe=python3"), SELECTION_REFUSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),	       cmocka_unit_test(test_names),
-		cmocka_unit_test(test_undecided),      cmocka_unit_test(test_executables),
-		cmocka_unit_test(test_versions),       cmocka_unit_test(test_kinds_are_anded),
-		cmocka_unit_test(test_users),	       cmocka_unit_test(test_values_without_sense),
-		cmocka_unit_test(test_limits),	       cmocka_unit_test(test_missing_cgroup),
-		cmocka_unit_test(test_names_of_units), cmocka_unit_test(test_edit_distance),
+		cmocka_unit_test(test_empty),
+		cmocka_unit_test(test_no_arguments),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_undecided),
+		cmocka_unit_test(test_executables),
+		cmocka_unit_test(test_versions),
+		cmocka_unit_test(test_kinds_are_anded),
+		cmocka_unit_test(test_users),
+		cmocka_unit_test(test_values_without_sense),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_missing_cgroup),
+		cmocka_unit_test(test_names_of_units),
+		cmocka_unit_test(test_edit_distance),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

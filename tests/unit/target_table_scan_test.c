@@ -440,6 +440,83 @@ static void children_of_all_threads_are_found(void **state)
 	close(from[1]);
 }
 
+static struct selection *selection_of(bool is_excluded, const char *name)
+{
+	struct selection *selection;
+	char error[128];
+
+	assert_int_equal(selection_new(&selection), 0);
+	assert_int_equal(selection_add(selection, SELECTION_NAME, is_excluded, name, error, sizeof(error)),
+			 0);
+	return selection;
+}
+
+static void become_unwanted(pid_t pid, const struct process_config *config)
+{
+	prctl(PR_SET_NAME, "unwanted");
+}
+
+/* What was judged became something else before it was published. */
+static void published_is_judged_again(void **state)
+{
+	struct selection *selection = selection_of(true, "^unwanted$");
+	pid_t self = getpid();
+	char name[16];
+
+	prctl(PR_GET_NAME, name);
+	for (size_t pid_cnt = 0; pid_cnt < 2; pid_cnt++) {
+		struct target_table *table = table_new(&self, pid_cnt, selection);
+		struct mapping_event mapping = {.pid = self};
+
+		if (pid_cnt)
+			assert_int_equal(target_table_follow(table, self), 0);
+		before_put = become_unwanted;
+		target_table_on_mapping(table, &mapping);
+		if (pid_cnt)
+			assert_int_equal(entry_of(self)->state, PROCESS_CONFIG_UNDECIDED);
+		else
+			assert_null(entry_of(self));
+		assert_int_equal(process_table_find(target_table_processes(table), self)->epoch, 0);
+		/* It is looked at once more; not again unless it asks for that. */
+		prctl(PR_SET_NAME, name);
+		assert_false(target_table_retry(table, clock_monotonic_ns() + CLOCK_NS_PER_S));
+		check_ready(table, self);
+		target_table_free(table);
+	}
+	selection_free(selection);
+}
+
+/* A zombie has none, and none will come. */
+static void process_without_arguments_is_decided_at_last(void **state)
+{
+	struct mapping_event mapping = {};
+	siginfo_t info;
+
+	mapping.pid = fork();
+	if (!mapping.pid)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)mapping.pid, &info, WEXITED | WNOWAIT), 0);
+	for (int is_excluded = 0; is_excluded < 2; is_excluded++) {
+		struct selection *selection = selection_of(is_excluded, "nobody");
+		struct target_table *table = table_new(NULL, 0, selection);
+		u64 begun = clock_monotonic_ns(), now = begun;
+
+		target_table_on_mapping(table, &mapping);
+		do {
+			assert_null(entry_of(mapping.pid));
+			now += CLOCK_NS_PER_MS;
+			assert_true(now < begun + 3 * CLOCK_NS_PER_S);
+		} while (target_table_retry(table, now));
+		if (is_excluded)
+			check_ready(table, mapping.pid);
+		else
+			assert_null(entry_of(mapping.pid));
+		target_table_free(table);
+		selection_free(selection);
+	}
+	waitpid(mapping.pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -451,6 +528,8 @@ int main(void)
 		cmocka_unit_test(copy_of_an_undecided_parent_is_looked_at),
 		cmocka_unit_test(late_fork_event_changes_nothing),
 		cmocka_unit_test(children_of_all_threads_are_found),
+		cmocka_unit_test(published_is_judged_again),
+		cmocka_unit_test(process_without_arguments_is_decided_at_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
