@@ -85,14 +85,17 @@ def test_v1_named(t):
     nested(t, groups.named(t))
 
 
-def shares(t, hierarchy, seconds=20):
-    """Groups that work only while they are recorded: what the kernel counted for them is what was sampled."""
-    python = hosts.on_host(t.pythons)
-    hierarchy.make("one", "two", "three")
-    targets = {group: groups.start(t, python, [hierarchy.procs(group)], seconds / 3, label, "go")
+def test_shares(t, seconds=20):
+    """groups of both versions that work only while they are recorded: what the kernel counted is what was sampled"""
+    python, hierarchies = hosts.on_host(t.pythons), (groups.v2(t), groups.controller(t))
+    for hierarchy in hierarchies:
+        hierarchy.make("one", "two", "three")
+    # All three together keep the CPUs busy for that long.
+    each = seconds * min(os.cpu_count(), 3) / 3
+    targets = {group: groups.start(t, python, [hierarchy.procs(group) for hierarchy in hierarchies], each, label, "go")
                for group, label in zip(("one", "two", "three"), LABELS)}
-    before = {group: hierarchy.cpu_ns(group) for group in targets}
-    made = t.panopy_record("-r", "1khz", "--cgroup", hierarchy.dir("one"), "--cgroup", hierarchy.dir("three"))
+    before = {(hierarchy, group): hierarchy.cpu_ns(group) for hierarchy in hierarchies for group in targets}
+    made = t.panopy_record("-r", "1khz", "--cgroup", hierarchies[0].dir("one"), "--cgroup", hierarchies[1].dir("three"))
     time.sleep(SETTLE)
     groups.go(*targets.values())
     for target in targets.values():
@@ -100,27 +103,21 @@ def shares(t, hierarchy, seconds=20):
     time.sleep(0.2)
     made.interrupt().finish()
     t.require(made.status == 0, "the recording succeeds", made.explain())
-    used = {group: hierarchy.cpu_ns(group) - before[group] for group in targets}
+    used = {key: key[0].cpu_ns(key[1]) - cpu_ns for key, cpu_ns in before.items()}
     summary = made.summary()
-    for group in ("one", "three"):
-        weight = summary.process(targets[group].pid)["weight_ns"]
-        off = abs(weight - used[group]) / (seconds * 1e9)
-        t.claim(off <= 0.02, f"{hierarchy.name} {group}: {weight / 1e9:.3f} s sampled, {used[group] / 1e9:.3f} s by "
-                f"the cgroup's own account: {off:.2%} of the time apart, at most 2 %")
+    recorded = summary.data["duration_ns"]
+    t.claim(recorded >= seconds * 1e9, f"{seconds} s were recorded", recorded)
+    for hierarchy in hierarchies:
+        for group in ("one", "three"):
+            weight = summary.process(targets[group].pid)["weight_ns"]
+            off = abs(weight - used[hierarchy, group]) / recorded
+            t.claim(off <= 0.02, f"{hierarchy.name} {group}: {weight / 1e9:.3f} s sampled, "
+                    f"{used[hierarchy, group] / 1e9:.3f} s by the cgroup's own account: {off:.2%} of the recorded time "
+                    "apart, at most 2 %")
+        total = summary.data["weight_ns"]
+        t.claim(abs(total - used[hierarchy, "one"] - used[hierarchy, "three"]) / recorded <= 0.02,
+                f"{hierarchy.name}: both together agree as well", total, used)
     t.claim(summary.process(targets["two"].pid) is None, "the one not selected is not there")
-    total = summary.data["weight_ns"]
-    t.claim(abs(total - used["one"] - used["three"]) / (seconds * 1e9) <= 0.02, "both together agree as well",
-            total, used)
-
-
-def test_shares_v2(t):
-    """shares agree with cpu.stat"""
-    shares(t, groups.v2(t))
-
-
-def test_shares_v1(t):
-    """shares agree with cpuacct.usage"""
-    shares(t, groups.controller(t))
 
 
 def moves(t, hierarchy):
@@ -378,14 +375,10 @@ def test_kinds(t):
 
 def test_no_arguments(t):
     """a process whose arguments are gone is decided on by its name; ps lists what record takes"""
-    target = t.start(hosts.on_host(t.pythons), "noarguments.py", 60)
-    if "refused" in target.lines:
-        t.skip("this kernel lets nobody move a process's arguments")
-    with open(f"/proc/{target.pid}/cmdline") as cmdline, open(f"/proc/{target.pid}/comm") as comm:
+    target = t.start(hosts.on_host(t.pythons), "noarguments.py")
+    with open(f"/proc/{target.pid}/cmdline") as cmdline:
         t.require(cmdline.read() == "", "it has none")
-        name = comm.read().strip()
-    for options, is_wanted in ((("--exclude", "name=worker"), True), (("--name", "worker"), False),
-                               (("--name", name), True), (("--exclude", f"name={name}"), False)):
+    for options, is_wanted in ((("--exclude", "name=worker"), True), (("--name", "worker"), False)):
         made = t.panopy_record("-r", "1khz", "-d", 2.5, "-p", target.pid, *options).finish()
         found = groups.counts(made, "without_arguments")
         t.claim(made.status == (0 if is_wanted else 4) and bool(found) == is_wanted,
