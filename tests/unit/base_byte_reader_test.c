@@ -49,26 +49,12 @@ static void test_huge_sizes_do_not_wrap(void **state)
 	assert_false(byte_reader_seek(&reader, 9));
 }
 
-static void test_strings_must_end_inside(void **state)
-{
-	static const char bytes[] = {'a', 'b', '\0', 'c', 'd'};
-	struct byte_reader reader;
-
-	byte_reader_init(&reader, bytes, sizeof(bytes));
-	assert_string_equal(byte_reader_string_at(&reader, 1), "b");
-	assert_string_equal(byte_reader_string_at(&reader, 2), "");
-	assert_null(byte_reader_string_at(&reader, 3));
-	assert_null(byte_reader_string_at(&reader, 5));
-	assert_null(byte_reader_string_at(&reader, UINT64_MAX));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_values_in_order),
 		cmocka_unit_test(test_short_data_fails_and_stays_failed),
 		cmocka_unit_test(test_huge_sizes_do_not_wrap),
-		cmocka_unit_test(test_strings_must_end_inside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,29 @@
 #include "../fuzz/elf_fixture.h"
 #include "discover/proc_maps.h"
 #include "runtime/elf_image.h"
+#include "runtime/interpreter_file.h"
+
+/* What a look at a file costs: the linker puts these in front of the real ones. */
+static u64 g_read_bytes, g_read_cnt;
+
+int __real_target_file_read(struct target_file *file, u64 off, void *ret_buf, size_t sz);
+int __wrap_target_file_read(struct target_file *file, u64 off, void *ret_buf, size_t sz);
+int __real_target_file_read_alloc(struct target_file *file, u64 off, u64 sz, size_t max_sz, u8 **ret_bytes);
+int __wrap_target_file_read_alloc(struct target_file *file, u64 off, u64 sz, size_t max_sz, u8 **ret_bytes);
+
+int __wrap_target_file_read(struct target_file *file, u64 off, void *ret_buf, size_t sz)
+{
+	g_read_bytes += sz;
+	g_read_cnt++;
+	return __real_target_file_read(file, off, ret_buf, sz);
+}
+
+int __wrap_target_file_read_alloc(struct target_file *file, u64 off, u64 sz, size_t max_sz, u8 **ret_bytes)
+{
+	g_read_bytes += sz <= max_sz ? sz : 0;
+	g_read_cnt++;
+	return __real_target_file_read_alloc(file, off, sz, max_sz, ret_bytes);
+}
 
 static int open_elf(const void *bytes, size_t sz, struct target_file **ret_file, struct elf_image **ret_image)
 {
@@ -35,6 +58,13 @@ static void expect_refused(const struct elf_fixture *elf, size_t sz, int expecte
 
 static const char *const names[] = {"_PyRuntime", "Py_Version", "missing"};
 
+static int find_all(struct elf_image *image, struct elf_symbol symbols[3])
+{
+	int err = elf_image_find_exported(image, names, 3, symbols);
+
+	return err ?: elf_image_find_local(image, names, 3, symbols);
+}
+
 static void test_symbols_and_sections(void **state)
 {
 	struct elf_fixture elf;
@@ -45,7 +75,7 @@ static void test_symbols_and_sections(void **state)
 
 	elf_fixture_init(&elf, 0x030b02f0);
 	assert_int_equal(open_elf(&elf, sizeof(elf), &file, &image), 0);
-	assert_int_equal(elf_image_find_symbols(image, names, 3, false, symbols), 0);
+	assert_int_equal(elf_image_find_exported(image, names, 3, symbols), 0);
 	assert_int_equal(symbols[0].addr, offsetof(struct elf_fixture, runtime));
 	assert_int_equal(symbols[0].sz, FIXTURE_RUNTIME_SZ);
 	assert_int_equal(symbols[2].addr, 0);
@@ -71,7 +101,7 @@ static void test_only_defined_symbols_count(void **state)
 	elf_fixture_init(&elf, 0);
 	elf.symbols[1].st_shndx = SHN_UNDEF;
 	assert_int_equal(open_elf(&elf, sizeof(elf), &file, &image), 0);
-	assert_int_equal(elf_image_find_symbols(image, names, 3, true, symbols), 0);
+	assert_int_equal(find_all(image, symbols), 0);
 	assert_int_equal(symbols[0].addr, 0);
 	assert_true(symbols[1].addr != 0);
 	elf_image_close(image);
@@ -152,7 +182,7 @@ static int find_in(struct elf_fixture *elf)
 	int err;
 
 	assert_int_equal(open_elf(elf, sizeof(*elf), &file, &image), 0);
-	err = elf_image_find_symbols(image, names, 3, true, symbols);
+	err = find_all(image, symbols);
 	elf_image_close(image);
 	target_file_close(file);
 	return err;
@@ -184,6 +214,92 @@ static void test_symbol_tables_that_lie(void **state)
 	assert_int_equal(find_in(&elf), 0);
 }
 
+/* A fixture behind which the file goes on, all zeros but for what the caller writes there. */
+static int costly_file(const struct elf_fixture *elf, u64 sz)
+{
+	char path[] = "/tmp/panopy-sparse-XXXXXX";
+	int fd = mkostemp(path, O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	unlink(path);
+	assert_int_equal(pwrite(fd, elf, sizeof(*elf), 0), sizeof(*elf));
+	assert_int_equal(ftruncate(fd, (off_t)sz), 0);
+	return fd;
+}
+
+/* Looks at it as at a process's executable; what that took is in g_read_*. */
+static void inspect_costly(int fd)
+{
+	struct interpreter_file info;
+	struct target_file *file;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	assert_int_equal(target_file_open_path(&file, path), 0);
+	close(fd);
+	g_read_bytes = g_read_cnt = 0;
+	assert_int_equal(interpreter_file_inspect(file, "/usr/bin/python3", &info), 0);
+	target_file_close(file);
+}
+
+/* Two symbol tables, of which every byte is wanted, in a file that takes no room on the disk. */
+static void test_a_sparse_file_costs_little(void **state)
+{
+	const u64 table_off = 1 << 20;
+	static const struct {
+		u64 symbols_sz, strings_sz, most;
+	} cases[] = {
+		{32 << 20, 128 << 20, 64 << 10},	/* beyond the limits: not read */
+		{4 << 20, 8 << 20, (24 << 20) + 65536}, /* at them: once each */
+	};
+	struct elf_fixture elf;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		elf_fixture_init(&elf, 0);
+		elf.header.e_type = ET_EXEC;
+		memcpy(elf.section_names + 27, ".symtab", 8); /* was .PyRuntime */
+		elf.sections[2].sh_offset = elf.sections[4].sh_offset = table_off;
+		elf.sections[2].sh_size = elf.sections[4].sh_size = cases[i].symbols_sz;
+		elf.sections[3].sh_offset = table_off;
+		elf.sections[3].sh_size = cases[i].strings_sz;
+		elf.sections[4].sh_link = 3;
+		inspect_costly(costly_file(&elf, table_off + (256 << 20)));
+		if (g_read_bytes > cases[i].most)
+			fail_msg("tables of %llu and %llu bytes: %llu bytes read",
+				 (unsigned long long)cases[i].symbols_sz,
+				 (unsigned long long)cases[i].strings_sz, (unsigned long long)g_read_bytes);
+	}
+}
+
+/* A hash table whose one bucket holds everything and whose chain has no end; with `chain_word` 0 nothing has the
+ * wanted hash, else all have that of _PyRuntime and another name. */
+static void test_a_hash_chain_without_end_costs_little(void **state)
+{
+	enum { SYMBOLS = 4096, TABLE_OFF = 1 << 20 };
+	static const u32 chain_words[] = {0, 0x88b5a110};
+	struct elf_fixture elf;
+
+	for (size_t i = 0; i < sizeof(chain_words) / sizeof(chain_words[0]); i++) {
+		const u32 head[] = {1, 1, 1, 0, UINT32_MAX, UINT32_MAX, 1};
+		int fd;
+
+		elf_fixture_init(&elf, 0);
+		memcpy(elf.section_names + 27, ".gnu.hash", 10);
+		elf.sections[2].sh_offset = 2 * TABLE_OFF;
+		elf.sections[2].sh_size = SYMBOLS * sizeof(Elf64_Sym);
+		elf.sections[4].sh_offset = TABLE_OFF;
+		elf.sections[4].sh_size = TABLE_OFF;
+		fd = costly_file(&elf, 4 * TABLE_OFF);
+		assert_int_equal(pwrite(fd, head, sizeof(head), TABLE_OFF), sizeof(head));
+		for (off_t at = 0; at < SYMBOLS; at++)
+			assert_int_equal(
+				pwrite(fd, &chain_words[i], 4, TABLE_OFF + (off_t)sizeof(head) + 4 * at), 4);
+		inspect_costly(fd);
+		if (g_read_cnt > 600)
+			fail_msg("chain of 0x%x: %llu reads", chain_words[i], (unsigned long long)g_read_cnt);
+	}
+}
+
 static int on_library(struct dl_phdr_info *info, size_t sz, void *ctx)
 {
 	if (!strstr(info->dlpi_name, "libcmocka"))
@@ -207,7 +323,7 @@ static void test_a_real_library(void **state)
 	}
 	assert_int_equal(target_file_open_path(&file, library.dlpi_name), 0);
 	assert_int_equal(elf_image_open(&image, file), 0);
-	assert_int_equal(elf_image_find_symbols(image, real_names, 2, false, symbols), 0);
+	assert_int_equal(elf_image_find_exported(image, real_names, 2, symbols), 0);
 	assert_ptr_equal((void *)(symbols[0].addr + library.dlpi_addr), (void *)_cmocka_run_group_tests);
 	assert_int_equal(symbols[1].addr, 0);
 	elf_image_close(image);
@@ -253,6 +369,8 @@ int main(void)
 		cmocka_unit_test(test_files_that_are_refused),
 		cmocka_unit_test(test_tables_that_are_refused),
 		cmocka_unit_test(test_symbol_tables_that_lie),
+		cmocka_unit_test(test_a_sparse_file_costs_little),
+		cmocka_unit_test(test_a_hash_chain_without_end_costs_little),
 		cmocka_unit_test(test_a_real_library),
 		cmocka_unit_test(test_load_bias),
 	};

@@ -96,12 +96,4 @@ static inline u64 byte_reader_u64(struct byte_reader *reader)
 	return value;
 }
 
-/* The NUL-terminated string at `off`, or NULL when it does not end inside the data. */
-static inline const char *byte_reader_string_at(const struct byte_reader *reader, u64 off)
-{
-	if (off >= reader->sz || !memchr(reader->data + off, '\0', reader->sz - (size_t)off))
-		return NULL;
-	return (const char *)reader->data + off;
-}
-
 #endif

@@ -57,6 +57,12 @@ static inline u64 deadline_subject_user(uid_t uid)
 	return 1ULL << 61 | (u64)uid;
 }
 
+/* 60 bits of a hash of what identifies it. */
+static inline u64 deadline_subject_file(u64 hash)
+{
+	return 1ULL << 60 | (hash & ((1ULL << 60) - 1));
+}
+
 /* The few subjects that hung last, or answered so slowly that the caller had enough. */
 void deadline_shun(u64 subject);
 bool deadline_is_shunned(u64 subject);

@@ -9,8 +9,9 @@
  *
  * All that happens in deadline calls: a file system may be served by the target. The first way asks such a
  * server nothing until the reopening (statx with AT_STATX_DONT_SYNC), by which time the device to blame is
- * known. A server that always answers in time, but late, is given SLOW_FILE_NS for one file. Closing asks the
- * server, too (fs/fuse/file.c fuse_flush, Linux 6.1), but not of a descriptor with O_PATH.
+ * known. One file is given SLOW_FILE_NS in all. Where each read was in time but their sum is not, the file is to
+ * blame, not its device, which others may share, except on FUSE, where a server may always answer late.
+ * Closing asks the server, too (fs/fuse/file.c fuse_flush, Linux 6.1), but not of a descriptor with O_PATH.
  */
 #define _GNU_SOURCE
 #include "base/target_file.h"
@@ -33,6 +34,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/deadline_call.h"
+#include "base/hash.h"
 
 /* Parts are read, never the whole: this only keeps absurd offsets out. */
 #define MAX_FILE_SZ (4ULL << 30)
@@ -40,7 +42,7 @@
 #define DEADLINE_NS  CLOCK_NS_PER_S
 #define SLOW_FILE_NS (2 * CLOCK_NS_PER_S)
 
-enum { READ_MAX_SZ = 256 * 1024 };
+enum { READ_MAX_SZ = 256 * 1024, FUSE_MAGIC = 0x65735546 };
 
 struct target_file {
 	/* Its user's, and that of a read that may never return. */
@@ -49,7 +51,8 @@ struct target_file {
 	int fd; /* -1 until the first read */
 	struct target_file_id id;
 	uid_t owner;
-	u64 waited_ns; /* in reads, so far */
+	u64 waited_ns;	/* in reads, so far */
+	bool is_served; /* by a process; known once it was opened for reading */
 };
 
 static s64 ns_from_statx(const struct statx_timestamp *time)
@@ -380,13 +383,18 @@ const struct target_file_id *target_file_id(const struct target_file *file)
 
 static int open_for_reading(struct target_file *file)
 {
+	struct statfs fs;
 	char path[64];
 
 	if (file->fd >= 0)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file->path_fd);
 	file->fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	return file->fd < 0 ? -errno : 0;
+	if (file->fd < 0)
+		return -errno;
+	/* Only a server refuses to answer that. */
+	file->is_served = fstatfs(file->fd, &fs) || fs.f_type == FUSE_MAGIC;
+	return 0;
 }
 
 struct read_call {
@@ -424,13 +432,30 @@ static void read_call_free(void *block)
 	free(call);
 }
 
+static u64 subject_of_file(const struct target_file *file)
+{
+	return deadline_subject_file(hash_mix(file->id.dev, file->id.ino));
+}
+
+static int account_wait(struct target_file *file, u64 waited_ns)
+{
+	file->waited_ns += waited_ns;
+	if (file->waited_ns <= SLOW_FILE_NS)
+		return 0;
+	deadline_shun(file->is_served ? deadline_subject_device(file->id.dev) : subject_of_file(file));
+	return -ETIMEDOUT;
+}
+
 /* At most READ_MAX_SZ bytes. */
 static int read_part(struct target_file *file, u64 off, void *ret_buf, size_t sz)
 {
 	u64 subject = deadline_subject_device(file->id.dev), begin = clock_monotonic_ns();
-	struct read_call *call = malloc(sizeof(*call) + sz);
+	struct read_call *call;
 	int err;
 
+	if (deadline_is_shunned(subject_of_file(file)))
+		return -ETIMEDOUT;
+	call = malloc(sizeof(*call) + sz);
 	if (!call)
 		return -ENOMEM;
 	atomic_fetch_add(&file->ref_cnt, 1);
@@ -444,12 +469,7 @@ static int read_part(struct target_file *file, u64 off, void *ret_buf, size_t sz
 	if (!err)
 		memcpy(ret_buf, call->bytes, sz);
 	read_call_free(call);
-	file->waited_ns += clock_monotonic_ns() - begin;
-	if (!err && file->waited_ns > SLOW_FILE_NS) {
-		deadline_shun(subject);
-		err = -ETIMEDOUT;
-	}
-	return err;
+	return err ?: account_wait(file, clock_monotonic_ns() - begin);
 }
 
 int target_file_read(struct target_file *file, u64 off, void *ret_buf, size_t sz)

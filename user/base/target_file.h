@@ -3,7 +3,8 @@
  * for reading, links are followed inside the process's own root, and nothing is ever mapped (a file that
  * shrinks under a mapping would be a SIGBUS). A FIFO, a device or an endless file costs an error code, and
  * so does a file whose file system does not answer (-ETIMEDOUT, after at most a few seconds; then at once for
- * DEADLINE_CALL_SHUN_S, for every file of that device). Where many hang, all reads fail with -EIO.
+ * DEADLINE_CALL_SHUN_S, for every file of that device, or for this one if it only took too long in all). Where many
+ * hang, all reads fail with -EIO.
  */
 #ifndef PANOPY_BASE_TARGET_FILE_H
 #define PANOPY_BASE_TARGET_FILE_H

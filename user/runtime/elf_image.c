@@ -4,7 +4,8 @@
  * that size.
  *
  * Exported symbols are found by .gnu.hash in a handful of small reads, as most files looked at are no
- * interpreters. Files without it have their symbol table read in full.
+ * interpreters. Files without it have their symbol table read in full. What a file can make a look at it cost at
+ * most is a matter of milliseconds: whoever maps files by the thousand has each of them looked at.
  */
 #include "runtime/elf_image.h"
 
@@ -14,19 +15,24 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/byte_reader.h"
 #include "base/cleanup.h"
 
 enum {
 	MAX_PROGRAM_HEADERS = 256,
-	MAX_SECTIONS = 8192,
-	MAX_SECTION_NAMES_SZ = 1 << 20,
+	/* Linked files have some 40. */
+	MAX_SECTIONS = 1024,
+	MAX_SECTION_NAMES_SZ = 64 << 10,
 	MAX_INTERPRETER_SZ = 256,
-	/* A libpython with debug information has 30,000 symbols, large C++ programs a million. */
-	MAX_SYMBOLS_SZ = 32 << 20,
-	MAX_STRINGS_SZ = 128 << 20,
-	/* Of one hash chain: real ones have under ten. */
-	MAX_CHAIN = 4096,
+	/* Of tables read in full. A debug build of 3.14 exports 2,500 symbols and has 26,000 (600 KiB, with names of
+	 * 350 KiB), node 75,000 and 110,000 (2.6 MiB and 7.5 MiB). */
+	MAX_EXPORTED_SZ = 4 << 20,
+	MAX_EXPORTED_STRINGS_SZ = 8 << 20,
+	MAX_LOCAL_SZ = 8 << 20,
+	MAX_LOCAL_STRINGS_SZ = 16 << 20,
+	/* Of one hash chain: real ones have under ten, of which one or two have the wanted hash. */
+	MAX_CHAIN = 1024,
+	MAX_SAME_HASH = 8,
+	CHAIN_BLOCK = 64,    /* words read at once */
 	SYMBOL_NAME_SZ = 64, /* longest name that is looked up, and a bit */
 };
 
@@ -196,13 +202,13 @@ const struct elf_loads *elf_image_loads(const struct elf_image *image)
 
 static const Elf64_Shdr *find_section(const struct elf_image *image, const char *name)
 {
-	struct byte_reader names;
+	size_t sz = strlen(name) + 1;
 
-	byte_reader_init(&names, image->section_names, image->section_names_sz);
 	for (u32 i = 0; i < image->section_cnt; i++) {
-		const char *found = byte_reader_string_at(&names, image->sections[i].sh_name);
+		u32 off = image->sections[i].sh_name;
 
-		if (found && strcmp(found, name) == 0)
+		if (off < image->section_names_sz && sz <= image->section_names_sz - off &&
+		    memcmp(image->section_names + off, name, sz) == 0)
 			return &image->sections[i];
 	}
 	return NULL;
@@ -318,29 +324,42 @@ static int read_hash_word(struct elf_image *image, u64 off, void *ret_word, size
 	return err == -ERANGE ? -EBADMSG : err;
 }
 
+/* A symbol whose hash is the wanted one. 1: it has the name, too, and was taken if it is defined. */
+static int try_symbol(struct elf_image *image, const struct gnu_hash *hash, u64 index, const char *name,
+		      struct elf_symbol *ret_symbol)
+{
+	Elf64_Sym symbol;
+	int err = read_hash_word(image, hash->symbols_off + index * sizeof(symbol), &symbol, sizeof(symbol));
+
+	if (!err)
+		err = name_matches(image, hash, symbol.st_name, name);
+	if (err == 1)
+		take_symbol(&symbol, ret_symbol);
+	return err;
+}
+
 static int find_in_chain(struct elf_image *image, const struct gnu_hash *hash, u32 first, u32 wanted,
 			 const char *name, struct elf_symbol *ret_symbol)
 {
-	for (u64 i = first; i < hash->symbol_cnt && i - first < MAX_CHAIN; i++) {
-		u32 chain;
-		int err = read_hash_word(image, hash->chains_off + (i - hash->symbol_base) * sizeof(u32),
-					 &chain, sizeof(chain));
+	u64 end = (u64)first + MAX_CHAIN < hash->symbol_cnt ? (u64)first + MAX_CHAIN : hash->symbol_cnt;
+	u32 chain[CHAIN_BLOCK], same_cnt = 0;
 
-		if (err)
-			return err;
-		if ((chain | 1) == (wanted | 1)) {
-			Elf64_Sym symbol;
+	for (u64 i = first; i < end; i++) {
+		u32 at = (i - first) % CHAIN_BLOCK;
+		int err = 0;
 
-			err = read_hash_word(image, hash->symbols_off + i * sizeof(symbol), &symbol,
-					     sizeof(symbol));
-			if (!err)
-				err = name_matches(image, hash, symbol.st_name, name);
-			if (err == 1)
-				take_symbol(&symbol, ret_symbol);
-			if (err)
-				return err < 0 ? err : 0;
+		if (at == 0)
+			err = read_hash_word(image, hash->chains_off + (i - hash->symbol_base) * sizeof(u32),
+					     chain,
+					     (end - i < CHAIN_BLOCK ? end - i : CHAIN_BLOCK) * sizeof(u32));
+		if (!err && (chain[at] | 1) == (wanted | 1)) {
+			if (++same_cnt > MAX_SAME_HASH)
+				return -EBADMSG;
+			err = try_symbol(image, hash, i, name, ret_symbol);
 		}
-		if (chain & 1)
+		if (err)
+			return err < 0 ? err : 0;
+		if (chain[at] & 1)
 			break;
 	}
 	return 0;
@@ -363,71 +382,86 @@ static int find_by_hash(struct elf_image *image, const struct gnu_hash *hash, co
 	return find_in_chain(image, hash, first, wanted, name, ret_symbol);
 }
 
+static int read_table(struct elf_image *image, const Elf64_Shdr *section, size_t max_sz, u8 **ret_bytes)
+{
+	int err =
+		target_file_read_alloc(image->file, section->sh_offset, section->sh_size, max_sz, ret_bytes);
+
+	return err == -ERANGE || err == -EFBIG ? -EBADMSG : err;
+}
+
+/* Bounded by the longest name, however long the file's is. */
+static void match_symbol(const Elf64_Sym *symbol, const char *found, const char *const names[], size_t cnt,
+			 struct elf_symbol ret_symbols[])
+{
+	size_t len = strnlen(found, SYMBOL_NAME_SZ);
+
+	for (size_t i = 0; i < cnt; i++) {
+		if (ret_symbols[i].addr == 0 && strlen(names[i]) == len && memcmp(found, names[i], len) == 0)
+			take_symbol(symbol, &ret_symbols[i]);
+	}
+}
+
 /* Reads a whole symbol table: files without .gnu.hash, and symbols that are not exported. */
-static int find_by_scan(struct elf_image *image, const Elf64_Shdr *section, const char *const names[],
-			size_t cnt, struct elf_symbol ret_symbols[])
+static int find_by_scan(struct elf_image *image, const Elf64_Shdr *section, size_t max_sz,
+			size_t max_strings_sz, const char *const names[], size_t cnt,
+			struct elf_symbol ret_symbols[])
 {
 	const Elf64_Shdr *strings = linked_strings(image, section);
 	CLEANUP_FREE u8 *symbol_bytes = NULL;
 	CLEANUP_FREE u8 *string_bytes = NULL;
-	struct byte_reader reader;
 	const Elf64_Sym *symbols;
 	int err;
 
-	if (!strings)
+	if (!strings || strings->sh_size > max_strings_sz)
 		return -EBADMSG;
-	err = target_file_read_alloc(image->file, section->sh_offset, section->sh_size, MAX_SYMBOLS_SZ,
-				     &symbol_bytes);
+	err = read_table(image, section, max_sz, &symbol_bytes);
 	if (!err)
-		err = target_file_read_alloc(image->file, strings->sh_offset, strings->sh_size,
-					     MAX_STRINGS_SZ, &string_bytes);
+		err = read_table(image, strings, max_strings_sz, &string_bytes);
 	if (err)
-		return err == -ERANGE || err == -EFBIG ? -EBADMSG : err;
+		return err;
 	symbols = (const Elf64_Sym *)symbol_bytes;
-	byte_reader_init(&reader, string_bytes, strings->sh_size + 1); /* with the NUL behind it */
 	for (u64 i = 0; i < section->sh_size / sizeof(Elf64_Sym); i++) {
-		const char *name;
-
-		if (symbols[i].st_shndx == SHN_UNDEF || symbols[i].st_name >= strings->sh_size)
-			continue;
-		name = (const char *)reader.data + symbols[i].st_name;
-		for (size_t j = 0; j < cnt; j++) {
-			if (ret_symbols[j].addr == 0 && strcmp(name, names[j]) == 0)
-				take_symbol(&symbols[i], &ret_symbols[j]);
-		}
+		/* There is a NUL behind the table. */
+		if (symbols[i].st_shndx != SHN_UNDEF && symbols[i].st_name < strings->sh_size)
+			match_symbol(&symbols[i], (const char *)string_bytes + symbols[i].st_name, names, cnt,
+				     ret_symbols);
 	}
 	return 0;
 }
 
-static int find_exported(struct elf_image *image, const char *const names[], size_t cnt,
-			 struct elf_symbol ret_symbols[])
+bool elf_image_has_index(const struct elf_image *image)
+{
+	return find_section(image, ".gnu.hash");
+}
+
+int elf_image_find_exported(struct elf_image *image, const char *const names[], size_t cnt,
+			    struct elf_symbol ret_symbols[])
 {
 	const Elf64_Shdr *symbols = find_section(image, ".dynsym");
 	struct gnu_hash hash;
 	int err;
 
+	memset(ret_symbols, 0, cnt * sizeof(ret_symbols[0]));
 	if (!symbols)
 		return 0;
 	err = open_gnu_hash(image, symbols, &hash);
 	if (err == -ENOENT)
-		return find_by_scan(image, symbols, names, cnt, ret_symbols);
+		return find_by_scan(image, symbols, MAX_EXPORTED_SZ, MAX_EXPORTED_STRINGS_SZ, names, cnt,
+				    ret_symbols);
 	for (size_t i = 0; i < cnt && !err; i++)
 		err = find_by_hash(image, &hash, names[i], &ret_symbols[i]);
 	return err;
 }
 
-int elf_image_find_symbols(struct elf_image *image, const char *const names[], size_t cnt, bool all,
-			   struct elf_symbol ret_symbols[])
+int elf_image_find_local(struct elf_image *image, const char *const names[], size_t cnt,
+			 struct elf_symbol symbols[])
 {
-	const Elf64_Shdr *symbols;
-	int err;
+	const Elf64_Shdr *section = find_section(image, ".symtab");
 
-	memset(ret_symbols, 0, cnt * sizeof(ret_symbols[0]));
-	err = find_exported(image, names, cnt, ret_symbols);
-	symbols = all && !err ? find_section(image, ".symtab") : NULL;
-	if (symbols)
-		err = find_by_scan(image, symbols, names, cnt, ret_symbols);
-	return err;
+	if (!section)
+		return 0;
+	return find_by_scan(image, section, MAX_LOCAL_SZ, MAX_LOCAL_STRINGS_SZ, names, cnt, symbols);
 }
 
 int elf_loads_bias(const struct elf_loads *loads, u64 map_start, u64 map_off, bool map_executable,

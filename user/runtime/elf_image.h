@@ -21,10 +21,14 @@ struct elf_symbol {
 	u64 sz;
 };
 
-/* Looks `cnt` names up among the exported symbols; with `all`, those still missing among all symbols, if
- * the file was not stripped. Only defined ones count. -EBADMSG, read errors; not found is no error. */
-int elf_image_find_symbols(struct elf_image *image, const char *const names[], size_t cnt, bool all,
-			   struct elf_symbol ret_symbols[]);
+/* Looks `cnt` names up among the exported symbols. Only defined ones count. -EBADMSG, read errors; not found is
+ * no error. Without an index the whole table is read: ask once, for all. */
+int elf_image_find_exported(struct elf_image *image, const char *const names[], size_t cnt,
+			    struct elf_symbol ret_symbols[]);
+bool elf_image_has_index(const struct elf_image *image);
+/* Looks those still missing up among all symbols, if the file was not stripped. The same errors. */
+int elf_image_find_local(struct elf_image *image, const char *const names[], size_t cnt,
+			 struct elf_symbol symbols[]);
 
 /* Address of a loaded section, or -ENOENT. */
 int elf_image_find_section(const struct elf_image *image, const char *name, u64 *ret_addr, u64 *ret_sz);

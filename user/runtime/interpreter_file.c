@@ -264,28 +264,39 @@ static int judge_runtime(struct inspection *in)
 	return err || done ? err : judge_by_version(in);
 }
 
+/* Symbols that only interpreters are asked for; where all were looked up at once there is nothing left to do. */
+static int find_details(struct inspection *in)
+{
+	if (!elf_image_has_index(in->image))
+		return 0;
+	return elf_image_find_exported(in->image, symbol_names + SYMBOL_FIRST_CNT,
+				       SYMBOL_COUNT - SYMBOL_FIRST_CNT, in->symbols + SYMBOL_FIRST_CNT);
+}
+
 /* Fills in->symbols. Scanning all symbols costs much: only executables, which need not export anything. */
 static int find_symbols(struct inspection *in)
 {
-	struct elf_symbol *symbols = in->symbols;
+	size_t first_cnt = elf_image_has_index(in->image) ? SYMBOL_FIRST_CNT : SYMBOL_COUNT;
 	u64 section_sz;
 	bool is_interpreter = false, all;
-	int err = elf_image_find_symbols(in->image, symbol_names, SYMBOL_FIRST_CNT, false, symbols);
+	int err = elf_image_find_exported(in->image, symbol_names, first_cnt, in->symbols);
 
 	if (err)
 		return err;
 	for (int i = 0; i < SYMBOL_FIRST_CNT; i++)
-		is_interpreter |= symbols[i].addr != 0;
+		is_interpreter |= in->symbols[i].addr != 0;
 	if (!has(in, SYMBOL_PYRUNTIME) &&
 	    elf_image_find_section(in->image, ".PyRuntime", &in->info->runtime_addr, &section_sz) == 0)
 		is_interpreter = true;
 	all = in->info->is_executable && !has(in, SYMBOL_PYRUNTIME) && !has(in, SYMBOL_GET_VERSION);
 	if (is_interpreter || all)
-		err = elf_image_find_symbols(in->image, symbol_names, SYMBOL_COUNT, all, symbols);
+		err = find_details(in);
+	if (!err && all)
+		err = elf_image_find_local(in->image, symbol_names, SYMBOL_COUNT, in->symbols);
 	if (err == -EBADMSG && all)
 		err = 0; /* too large a table of local symbols: what was found before still holds */
 	if (!err && has(in, SYMBOL_PYRUNTIME))
-		in->info->runtime_addr = symbols[SYMBOL_PYRUNTIME].addr;
+		in->info->runtime_addr = in->symbols[SYMBOL_PYRUNTIME].addr;
 	return err;
 }
 
