@@ -29,19 +29,25 @@ enum {
 	 * the host, threads included, come along (Linux, kernel/events/core.c, perf_event_task_match). */
 	MAPPINGS_INTERVAL_MS = 10,
 	LOOP_EVENTS = 4,
+	/* Looking at processes takes at most this long in a row, or as long as one of them: samples, signals and the
+	 * end wait meanwhile. */
+	LOOKS_MS = 50,
 	/* What was read of the stack of a thread that has not returned to user mode by then serves. */
 	AWAIT_S = 10,
 	AWAIT_LAST_MS = 100,
 };
 
-static void on_record(void *ctx, size_t ring, const void *data, size_t sz)
+static bool on_record(void *ctx, size_t ring, const void *data, size_t sz)
 {
 	struct session *session = ctx;
 
-	if (ring != session->event_ring)
+	if (ring != session->event_ring) {
 		session_on_record(session, data, sz);
-	else if (sz >= sizeof(struct process_event))
+		return true;
+	}
+	if (sz >= sizeof(struct process_event))
 		target_table_on_event(session->targets, data);
+	return clock_monotonic_ns() < session->looks_until_ns;
 }
 
 static void on_mapping(void *ctx, const struct mapping_event *mapping)
@@ -51,14 +57,34 @@ static void on_mapping(void *ctx, const struct mapping_event *mapping)
 	target_table_on_mapping(session->targets, mapping);
 }
 
-static void drain(struct session *session, u64 until_ns)
+static void drain_mappings(struct session *session)
 {
-	u64 lost = mapping_events_drain(session->mappings, on_mapping, session);
+	u64 until_ns = clock_monotonic_ns() + LOOKS_MS * CLOCK_NS_PER_MS;
+	u64 lost = mapping_events_drain(session->mappings, until_ns, on_mapping, session);
 
 	session->losses[SUMMARY_LOSS_SIDEBAND] += lost;
 	session->rescan |= lost != 0;
-	ring_reader_drain(session->rings, until_ns, on_record, session);
-	session_settle_repeats(session);
+	session->looks_wait = clock_monotonic_ns() >= until_ns;
+}
+
+static void drain_rings(struct session *session, u64 until_ns)
+{
+	bool is_whole;
+
+	session->looks_until_ns = clock_monotonic_ns() + LOOKS_MS * CLOCK_NS_PER_MS;
+	is_whole = ring_reader_drain(session->rings, until_ns, on_record, session);
+	session->looks_wait |= !is_whole;
+	if (is_whole)
+		session_settle_repeats(session);
+}
+
+/* All that there is. */
+static void drain_last(struct session *session)
+{
+	do {
+		session->looks_wait = false;
+		drain_rings(session, ~0ULL);
+	} while (session->looks_wait);
 }
 
 static void on_child_signal(struct session *session)
@@ -151,6 +177,8 @@ static int loop_timeout(const struct session *session, u64 now)
 						  : LOOP_INTERVAL_MS;
 	u64 left;
 
+	if (session->looks_wait)
+		return 0;
 	if (!duration)
 		return interval;
 	left = session->started_ns + duration > now ? session->started_ns + duration - now : 0;
@@ -204,7 +232,8 @@ enum session_stop session_run(struct session *session)
 			on_signals(session);
 		now = clock_monotonic_ns();
 		pace_mappings(session, is_among(events, cnt, mapping_events_fd(session->mappings)), now);
-		drain(session, now);
+		drain_mappings(session);
+		drain_rings(session, now);
 		target_table_expire(session->targets, now);
 		session->undecided = target_table_retry(session->targets, now);
 		session_refresh_selection(session, now);
@@ -222,7 +251,7 @@ static void await_last(struct session *session)
 
 	for (int i = 0; i < AWAIT_LAST_MS && awaited_stacks_count(session->awaited); i++) {
 		nanosleep(&step, NULL);
-		drain(session, ~0ULL);
+		drain_last(session);
 	}
 }
 
@@ -231,7 +260,8 @@ void session_finish(struct session *session)
 	perf_timers_stop(session->timers);
 	session->stopped_ns = clock_monotonic_ns();
 	target_table_settle(session->targets);
-	drain(session, ~0ULL);
+	drain_mappings(session);
+	drain_last(session);
 	await_last(session);
 	/* No stack comes any more. */
 	session_settle_repeats(session);

@@ -53,6 +53,8 @@ struct session {
 	bool has_warned_of_cpus;
 	bool undecided;	     /* processes are looked at again soon */
 	u64 mappings_due_ns; /* when mappings may wake the loop again; 0: they may */
+	u64 looks_until_ns;  /* when looking at processes has to let other work be done */
+	bool looks_wait;     /* more wait to be looked at */
 	enum session_stop stop;
 	u64 begun_ns;	/* panopy was started */
 	u64 started_ns; /* the timers were started */

@@ -489,6 +489,19 @@ static void test_one_mapping(void **state)
 	assert_int_equal(runtime_detect_mapping(detector, pid, 0x1000, 0x2000, 0, &runtime), -ESRCH);
 }
 
+static void what_the_budget_leaves_is_named(void **state)
+{
+	struct runtime_detector *hurried;
+	struct py_runtime runtime;
+
+	assert_int_equal(runtime_detector_new(&hurried), 0);
+	assert_int_equal(runtime_detect(hurried, getpid(), &runtime), -ENOENT);
+	runtime_detector_set_budget(hurried, 0);
+	assert_int_equal(runtime_detect(hurried, getpid(), &runtime), 0);
+	assert_int_equal(runtime.refusal, PY_REFUSAL_FILES_SLOW);
+	runtime_detector_free(hurried);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -502,6 +515,7 @@ int main(void)
 		cmocka_unit_test(test_musl_needs_the_same_evidence),
 		cmocka_unit_test(test_what_is_refused_by_other_names),
 		cmocka_unit_test(test_one_mapping),
+		cmocka_unit_test(what_the_budget_leaves_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

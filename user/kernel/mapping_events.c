@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "kernel/perf_open.h"
 
 enum {
@@ -23,6 +24,7 @@ struct sideband {
 struct mapping_events {
 	struct sideband *cpus;
 	size_t cpu_cnt;
+	size_t first_cpu; /* of the next drain */
 	size_t page_sz;
 	int epoll_fd;
 	u8 record[RECORD_MAX_SZ]; /* a record that wraps around the end of the buffer is put together here */
@@ -165,14 +167,14 @@ static void mapping_from_record(struct mapping_event *ret_mapping, const struct 
 	ret_mapping->file_offset = record->pgoff;
 }
 
-static u64 sideband_drain(struct mapping_events *events, struct sideband *sideband,
+static u64 sideband_drain(struct mapping_events *events, struct sideband *sideband, u64 until_ns,
 			  void (*on_mapping)(void *ctx, const struct mapping_event *mapping), void *ctx)
 {
 	u64 head = __atomic_load_n(&sideband->page->data_head, __ATOMIC_ACQUIRE);
 	u64 tail = sideband->page->data_tail;
 	u64 lost = 0;
 
-	while (tail < head) {
+	while (tail < head && clock_monotonic_ns() < until_ns) {
 		const struct perf_event_header *header = record_at(events, sideband, tail);
 		struct mapping_event mapping;
 
@@ -190,14 +192,17 @@ static u64 sideband_drain(struct mapping_events *events, struct sideband *sideba
 	return lost;
 }
 
-u64 mapping_events_drain(struct mapping_events *events,
+u64 mapping_events_drain(struct mapping_events *events, u64 until_ns,
 			 void (*on_mapping)(void *ctx, const struct mapping_event *mapping), void *ctx)
 {
 	u64 lost = 0;
 
-	for (size_t cpu = 0; cpu < events->cpu_cnt; cpu++) {
-		if (events->cpus[cpu].page)
-			lost += sideband_drain(events, &events->cpus[cpu], on_mapping, ctx);
+	events->first_cpu++;
+	for (size_t i = 0; i < events->cpu_cnt; i++) {
+		struct sideband *sideband = &events->cpus[(events->first_cpu + i) % events->cpu_cnt];
+
+		if (sideband->page)
+			lost += sideband_drain(events, sideband, until_ns, on_mapping, ctx);
 	}
 	return lost;
 }

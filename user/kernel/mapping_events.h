@@ -28,9 +28,10 @@ struct mapping_event {
 	u64 file_offset;
 };
 
-/* Hands out what waits, CPU by CPU. Returns how many records the kernel dropped since the last call:
- * processes may have been missed then, and a scan is due. */
-u64 mapping_events_drain(struct mapping_events *events,
+/* Hands out what waits, CPU by CPU, the next one first at the next call; from `until_ns` on (of
+ * clock_monotonic_ns) nothing more than the record at hand: the rest waits. Returns how many records the kernel
+ * dropped since the last call: processes may have been missed then, and a scan is due. */
+u64 mapping_events_drain(struct mapping_events *events, u64 until_ns,
 			 void (*on_mapping)(void *ctx, const struct mapping_event *mapping), void *ctx);
 
 #endif

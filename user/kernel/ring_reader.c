@@ -178,23 +178,22 @@ static void heap_build(struct ring_reader *reader)
 		heap_sift_down(reader, i);
 }
 
-size_t ring_reader_drain(struct ring_reader *reader, u64 until_ns, ring_record_fn on_record, void *ctx)
+bool ring_reader_drain(struct ring_reader *reader, u64 until_ns, ring_record_fn on_record, void *ctx)
 {
-	size_t cnt = 0;
+	bool goes_on = true;
 
 	heap_build(reader);
-	while (reader->heap_cnt) {
+	while (reader->heap_cnt && goes_on) {
 		size_t idx = reader->heap[0];
 		struct ring *ring = &reader->rings[idx];
 
 		if (ring->head_time > until_ns)
 			break;
-		on_record(ctx, idx, ring->head, ring->head_sz);
-		cnt++;
+		goes_on = on_record(ctx, idx, ring->head, ring->head_sz);
 		ring_advance(ring, ring->head_sz);
 		if (!ring_peek(ring))
 			reader->heap[0] = reader->heap[--reader->heap_cnt];
 		heap_sift_down(reader, 0);
 	}
-	return cnt;
+	return goes_on;
 }

@@ -5,6 +5,7 @@
 #ifndef PANOPY_KERNEL_RING_READER_H
 #define PANOPY_KERNEL_RING_READER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "shared_types.h"
@@ -18,11 +19,12 @@ void ring_reader_close(struct ring_reader *reader);
 /* One descriptor that becomes readable when a ring wants to be read. */
 int ring_reader_fd(const struct ring_reader *reader);
 
-/* Called with the index of the ring and the record's bytes, valid until it returns. */
-typedef void (*ring_record_fn)(void *ctx, size_t ring, const void *record, size_t sz);
+/* Called with the index of the ring and the record's bytes, valid until it returns. false: no more for now, the
+ * rest waits. */
+typedef bool (*ring_record_fn)(void *ctx, size_t ring, const void *record, size_t sz);
 
-/* Hands out everything up to `until_ns`, oldest first; returns how many records. Records too short to
+/* Hands out everything up to `until_ns`, oldest first; false when on_record() ended that. Records too short to
  * carry a time are handed out first. */
-size_t ring_reader_drain(struct ring_reader *reader, u64 until_ns, ring_record_fn on_record, void *ctx);
+bool ring_reader_drain(struct ring_reader *reader, u64 until_ns, ring_record_fn on_record, void *ctx);
 
 #endif

@@ -21,6 +21,7 @@ static const struct {
 				      "before Python 3.11 threads can be told on x86-64 only"},
 	[PY_REFUSAL_STATE_INVALID] =
 		{"state_invalid", "its memory does not look like this version's: another build, or damaged"},
+	[PY_REFUSAL_FILES_SLOW] = {"files_slow", "looking through the files that it maps takes too long"},
 	[PY_REFUSAL_FILE_HANGS] = {"file_hangs", "the file system of the interpreter's file does not answer"},
 	[PY_REFUSAL_FILE_UNREADABLE] = {"file_unreadable", "the interpreter's file cannot be read"},
 	[PY_REFUSAL_NOT_PERMITTED] = {"not_permitted", "panopy may not look into it: run it as root or with "

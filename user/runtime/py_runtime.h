@@ -29,6 +29,7 @@ enum py_refusal {
 	PY_REFUSAL_LAYOUT_UNKNOWN,    /* struct sizes fit no known build */
 	PY_REFUSAL_FILE_UNREADABLE,   /* the interpreter file could not be read: gone, an error of its disk */
 	PY_REFUSAL_FILE_INVALID,      /* not an ELF file that makes sense */
+	PY_REFUSAL_FILES_SLOW,	      /* looking through what the process maps takes too long */
 	PY_REFUSAL_FILE_HANGS,	      /* opening or reading the interpreter file takes too long */
 	PY_REFUSAL_NO_INTERPRETER_LIST, /* 3.6: PyInterpreterState_Head() is not understood */
 	PY_REFUSAL_NO_THREAD_IDS,	/* 3.6 to 3.10 on a machine where their threads cannot be told */

@@ -4,7 +4,9 @@
  * with likely names, then all others, as any library may hold an interpreter under any name.
  *
  * What a file says is cached by its identity, "no interpreter" too. Errors of reading are not cached:
- * another process may lead to the same file with better luck.
+ * another process may lead to the same file with better luck. Nor does a process that maps a thousand files which
+ * take long hold up the others: what the budget leaves is not looked at, and if no interpreter was found before,
+ * that is why.
  */
 #define _GNU_SOURCE
 #include "runtime/runtime_detect.h"
@@ -18,6 +20,7 @@
 #include <uthash.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "discover/proc_maps.h"
 #include "runtime/interpreter_file.h"
 #include "runtime/state_check.h"
@@ -39,6 +42,9 @@ enum {
 #define IS_MUSL_KNOWN false
 #endif
 
+/* Of one process: a hundred files that lie on a busy disk. */
+#define BUDGET_NS (2 * CLOCK_NS_PER_S)
+
 struct cached_file {
 	struct target_file_id id;
 	struct interpreter_file info;
@@ -49,6 +55,7 @@ SHARED_ASSERT_SIZE(struct target_file_id, 40); /* no padding: it is a hash key *
 
 struct runtime_detector {
 	struct cached_file *files; /* oldest first */
+	u64 budget_ns;
 };
 
 /* One file that the process maps executable. */
@@ -74,8 +81,14 @@ int runtime_detector_new(struct runtime_detector **ret_detector)
 
 	if (!detector)
 		return -ENOMEM;
+	detector->budget_ns = BUDGET_NS;
 	*ret_detector = detector;
 	return 0;
+}
+
+void runtime_detector_set_budget(struct runtime_detector *detector, u64 budget_ns)
+{
+	detector->budget_ns = budget_ns;
 }
 
 static void drop_file(struct runtime_detector *detector, struct cached_file *cached)
@@ -368,6 +381,22 @@ static void check_state(pid_t pid, struct py_runtime *runtime)
 	remote_mem_close(mem);
 }
 
+/* 1: found. */
+static int look_through(struct search *search, const struct candidates *list)
+{
+	u64 begin = clock_monotonic_ns();
+	int result = 0;
+
+	for (size_t i = 0; i < list->cnt && result == 0; i++) {
+		if (i && clock_monotonic_ns() - begin >= search->detector->budget_ns) {
+			remember_suspect(search, &list->items[i], PY_REFUSAL_FILES_SLOW);
+			break;
+		}
+		result = look_at(search, &list->items[i]);
+	}
+	return result;
+}
+
 static int detect(struct runtime_detector *detector, pid_t pid, struct py_runtime *ret_runtime)
 {
 	struct py_runtime runtime;
@@ -376,8 +405,8 @@ static int detect(struct runtime_detector *detector, pid_t pid, struct py_runtim
 	int result = collect_candidates(pid, &list);
 
 	search.is_musl = list.maps_musl;
-	for (size_t i = 0; i < list.cnt && result == 0; i++)
-		result = look_at(&search, &list.items[i]);
+	if (!result)
+		result = look_through(&search, &list);
 	candidates_release(&list);
 	if (result < 0)
 		return result;

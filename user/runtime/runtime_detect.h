@@ -14,6 +14,8 @@ struct runtime_detector;
 
 int runtime_detector_new(struct runtime_detector **ret_detector);
 void runtime_detector_free(struct runtime_detector *detector);
+/* How long the files of one process may be looked through, one file at least; 2 s unless set. */
+void runtime_detector_set_budget(struct runtime_detector *detector, u64 budget_ns);
 
 /* 0: an interpreter was found; ret_runtime->refusal says whether it can be profiled.
  * -ENOENT: the process maps no interpreter (yet). -ESRCH: it is gone. -EACCES: its mappings cannot
