@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets that would make panopy wait for good: a file system or memory that does not answer."""
 import os
+import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -9,6 +11,7 @@ import time
 from lib import hosts
 from lib.folded import names
 
+TARGETS = os.path.join(hosts.TOP, "tests", "targets")
 SERVER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib", "fuse_server.py")
 # Its arguments, and so /proc/PID/cmdline, lie on a page that nobody serves.
 CMDLINE_HANGS = r"""
@@ -31,6 +34,21 @@ print("ready", flush=True)
 while True:
     sum(range(1000))
 """
+
+
+
+def costly_elf(symbols, strings):
+    """An executable without .gnu.hash that has so many bytes of symbols and of names, all zeros behind its head."""
+    names = b"\0.shstrtab\0.dynsym\0.dynstr\0.symtab\0"
+
+    def section(name, kind, offset, size, link):
+        return struct.pack("<IIQQQQIIQQ", names.index(name), kind, 2, offset, offset, size, link, 0, 8, 24)
+    machine = 183 if os.uname().machine == "aarch64" else 62
+    return b"".join((
+        struct.pack("<4sBBB9xHHIQQQIHHHHHH", b"\x7fELF", 2, 1, 1, 2, machine, 1, 0, 64, 120, 0, 64, 56, 1, 64, 5, 1),
+        struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, 4096, 4096, 4096), bytes(64),
+        section(b".shstrtab", 3, 440, len(names), 0), section(b".dynsym", 11, 65536, symbols, 3),
+        section(b".dynstr", 3, 65536, strings, 0), section(b".symtab", 2, 65536, symbols, 3), names))
 
 
 def start_server(t, binary):
@@ -135,3 +153,22 @@ def test_cmdline(t):
     bystander = t.start(t.pythons[-1], "shares.py", 600)
     recording = record_beside(t, bystander, "hanging arguments")
     t.claim(recording.stacks(process.pid), "it has its stacks too", recording.explain())
+
+
+def test_costly(t):
+    """a process that maps file upon file that take long to look through"""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        t.skip("needs a C compiler")
+    folder = tempfile.mkdtemp(dir=t.directory)
+    for i in range(300):
+        with open(os.path.join(folder, str(i)), "wb") as file:
+            file.write(costly_elf(4 << 20, 8 << 20) if i % 2 else costly_elf(32 << 20, 128 << 20))
+            file.truncate(160 << 20)
+    program = os.path.join(t.directory, "mapper")
+    subprocess.run([compiler, "-o", program, os.path.join(TARGETS, "mapper.c")], check=True)
+    process = subprocess.Popen([program, folder, "300"])
+    t.at_end(process.kill)
+    bystander = t.start(t.pythons[-1], "shares.py", 600)
+    record_beside(t, bystander, "costly files")
+    t.claim(process.poll() is None, "it maps them all the time")
