@@ -56,6 +56,10 @@ static void test_tables_without_offsets(void **state)
 	assert_int_equal(layout.traits, PY_TRAIT_CFRAME | PY_TRAIT_OWNER_ENTRY | PY_TRAIT_BOUND_GILSTATE |
 						PY_TRAIT_CODE_VERSION | PY_TRAIT_DEBUG);
 	assert_int_equal(layout.owner_entry, 3);
+	/* Alphas and betas may have another layout; what candidates have is the release's. */
+	assert_int_equal(layout_select_by_version(0x030c00a1, false, &layout), PY_REFUSAL_PRERELEASE);
+	assert_int_equal(layout_select_by_version(0x030b00b5, true, &layout), PY_REFUSAL_PRERELEASE);
+	assert_int_equal(layout_select_by_version(0x030c00c1, false, &layout), PY_REFUSAL_NONE);
 	assert_int_equal(layout_select_by_version(0x03050af0, false, &layout), PY_REFUSAL_VERSION_TOO_OLD);
 	assert_int_equal(layout_select_by_version(fixture_unknown_version(), false, &layout),
 			 PY_REFUSAL_VERSION_UNKNOWN);
@@ -83,6 +87,14 @@ static void test_frame_objects(void **state)
 		assert_int_equal(layout.code_qualname, layout.code_name);
 		assert_int_equal(layout.tstate_native_thread_id, 0);
 		assert_int_equal(layout.runtime_interpreters_head != 0, minor > 6);
+		assert_int_equal(layout_select_by_version(3u << 24 | minor << 16 | 0xa1, false, &layout),
+				 PY_REFUSAL_PRERELEASE);
+		assert_int_equal(layout_select_by_version(3u << 24 | minor << 16, false, &layout),
+				 PY_REFUSAL_NONE); /* no more than the minor version is known */
+		/* Objects of debug builds had longer heads: 3.6's frames and 3.7's strings end behind what is
+		 * read of them. */
+		assert_int_equal(layout_select_by_version(3u << 24 | minor << 16 | 0x1f0, true, &layout),
+				 minor <= 7 ? PY_REFUSAL_LAYOUT_UNKNOWN : PY_REFUSAL_NONE);
 #else
 		assert_int_equal(refusal, PY_REFUSAL_NO_THREAD_IDS);
 #endif

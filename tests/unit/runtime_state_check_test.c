@@ -6,6 +6,7 @@
 #define INTERP	0x2000ULL
 #define TSTATE	0x3000ULL
 #define FRAME	0x4000ULL
+#define CFRAME	0x4800ULL
 #define CODE	0x5000ULL
 #define TYPES	0x6000ULL
 #define TEXTS	0x7000ULL
@@ -124,6 +125,39 @@ static void another_build_does_not_pass(void **ret_state)
 	assert_false(check(state));
 }
 
+/* 3.11 and 3.12: the thread state leads to a cframe, and that to the frame, which is no object. */
+static void put_cframe(struct state *state)
+{
+	state->layout.traits = PY_TRAIT_CFRAME;
+	state->layout.cframe_current_frame = 8;
+	state->layout.frame_executable = 0;
+	put_words(state, TSTATE, 0, 0, INTERP, CFRAME);
+	put_words(state, CFRAME, 0, FRAME, 0, 0);
+	put_words(state, FRAME, CODE, 0, 0, 0);
+}
+
+static void a_frame_of_a_cframe(void **ret_state)
+{
+	struct state *state = *ret_state;
+
+	put_cframe(state);
+	assert_true(check(state));
+	put_words(state, CFRAME, 0, 0, 0, 0); /* runs nothing */
+	assert_true(check(state));
+	put_words(state, TSTATE, 0, 0, INTERP, 0x99000);
+	assert_false(check(state));
+}
+
+/* --with-trace-refs: two words stand in front of each object's head. */
+static void longer_heads_of_objects_do_not_pass(void **ret_state)
+{
+	struct state *state = *ret_state;
+
+	put_cframe(state);
+	put_words(state, CODE, CODE, CODE, 1, TYPES + 64);
+	assert_false(check(state));
+}
+
 static void a_process_that_runs_is_looked_at_again(void **ret_state)
 {
 	struct state *state = *ret_state;
@@ -140,6 +174,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_fits_passes, setup, teardown),
 		cmocka_unit_test_setup_teardown(nothing_to_see_is_no_evidence, setup, teardown),
 		cmocka_unit_test_setup_teardown(another_build_does_not_pass, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_frame_of_a_cframe, setup, teardown),
+		cmocka_unit_test_setup_teardown(longer_heads_of_objects_do_not_pass, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_process_that_runs_is_looked_at_again, setup, teardown),
 	};
 

@@ -25,6 +25,8 @@ enum {
 
 	/* What releases of one minor version may append to PyThreadState; 8 bytes so far. */
 	TSTATE_GROWTH_SZ = 64,
+	RELEASE_LEVEL_ALPHA = 0xa,
+	RELEASE_LEVEL_BETA = 0xb,
 	RELEASE_LEVEL_FINAL = 0xf,
 };
 
@@ -207,6 +209,15 @@ enum py_refusal layout_select_by_offsets(const void *bytes, size_t sz, bool debu
 	return finish(&layout, ret_offsets->version, ret_layout);
 }
 
+/* Its structs may be the last minor version's still, and nothing in it tells. Those of a release candidate are the
+ * release's. */
+static bool is_in_development(u32 version)
+{
+	u32 level = version >> 4 & 0xf;
+
+	return level == RELEASE_LEVEL_ALPHA || level == RELEASE_LEVEL_BETA;
+}
+
 enum py_refusal layout_select_by_version(u32 version, bool debug, struct py_layout *ret_layout)
 {
 	enum py_refusal refusal = refusal_of_version(version);
@@ -216,11 +227,17 @@ enum py_refusal layout_select_by_version(u32 version, bool debug, struct py_layo
 	/* These carry their own table; one that has none is not what it says. */
 	if (version >> 16 >= VERSION_3_13)
 		return PY_REFUSAL_OFFSETS_INVALID;
+	if (is_in_development(version))
+		return PY_REFUSAL_PRERELEASE;
 	for (size_t i = 0; i < layout_row_cnt; i++) {
 		struct py_layout layout = layout_rows[i].layout;
 
-		if (layout_rows[i].minor == version >> 16 && row_is_debug(&layout_rows[i]) == debug)
-			return finish(&layout, version, ret_layout);
+		if (layout_rows[i].minor != version >> 16 || row_is_debug(&layout_rows[i]) != debug)
+			continue;
+		/* A row that the sampler cannot read: 3.6's and 3.7's debug builds, whose heads of objects are
+		 * longer. */
+		refusal = finish(&layout, version, ret_layout);
+		return refusal == PY_REFUSAL_OFFSETS_INVALID ? PY_REFUSAL_LAYOUT_UNKNOWN : refusal;
 	}
 	return PY_REFUSAL_LAYOUT_UNKNOWN;
 }

@@ -8,6 +8,7 @@ static const struct {
 	[PY_REFUSAL_NONE] = {"none", "can be profiled"},
 	[PY_REFUSAL_VERSION_TOO_OLD] = {"version_too_old", "older than Python 3.6"},
 	[PY_REFUSAL_VERSION_UNKNOWN] = {"version_unknown", "a Python version that is not known"},
+	[PY_REFUSAL_PRERELEASE] = {"prerelease", "an alpha or beta release before Python 3.13"},
 	[PY_REFUSAL_MUSL] = {"musl", "linked to musl, which is known on x86-64 only"},
 	[PY_REFUSAL_NOT_CPYTHON] = {"not_cpython", "another implementation than CPython"},
 	[PY_REFUSAL_ARCHITECTURE] = {"architecture", "built for another architecture than this machine's"},

@@ -21,6 +21,7 @@ enum py_refusal {
 	PY_REFUSAL_NONE = 0,
 	PY_REFUSAL_VERSION_TOO_OLD,   /* before 3.6 */
 	PY_REFUSAL_VERSION_UNKNOWN,   /* newer than any known, or the version word makes no sense */
+	PY_REFUSAL_PRERELEASE,	      /* alpha or beta of a version whose layout its number alone tells */
 	PY_REFUSAL_MUSL,	      /* linked to it, on another machine than x86-64 */
 	PY_REFUSAL_NOT_CPYTHON,	      /* PyPy, GraalPy, ... */
 	PY_REFUSAL_ARCHITECTURE,      /* not this machine's, or not 64 bits */

@@ -367,13 +367,15 @@ static int look_at(struct search *search, const struct candidate *candidate)
 	return 0;
 }
 
-/* The version is all that chose the layout before 3.11: what stands in the process must fit it. A process that
- * cannot be read now is no evidence against it, nor is one that just maps its interpreter: nothing has begun. */
+/* The version is all that chose the layout before 3.13: what stands in the process must fit it. A process that
+ * cannot be read now is no evidence against it, nor is one that just maps its interpreter: nothing has begun, or the
+ * linker is at it, and one that is kept off its CPU there would look wrong for as long as that lasts. */
 static void check_state(pid_t pid, struct py_runtime *runtime)
 {
 	struct remote_mem *mem;
 
-	if (runtime->refusal != PY_REFUSAL_NONE || !(runtime->layout.traits & PY_TRAIT_FRAME_OBJECT) ||
+	if (runtime->refusal != PY_REFUSAL_NONE ||
+	    !(runtime->layout.traits & (PY_TRAIT_FRAME_OBJECT | PY_TRAIT_CFRAME)) ||
 	    remote_mem_open_process(&mem, pid))
 		return;
 	if (!state_check(mem, &runtime->layout, runtime->runtime_addr))

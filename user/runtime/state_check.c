@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The evidence, from the outside in: the newest thread state names the interpreter that it was found by and has
- * none before it; its frame is an object whose type is called "frame", of a code object whose type is called
- * "code". Type objects are static and their tp_name follows the head of a variable-sized object (CPython 3.6 to
- * 3.10, Include/object.h and cpython/object.h).
+ * none before it; its frame, up to 3.10 an object whose type is called "frame", is of a code object, whose type is
+ * called "code" (entry frames of 3.12 have one, too). A build whose objects have longer heads (--with-trace-refs)
+ * fails here. Type objects are static and their tp_name follows the head of a variable-sized object (CPython 3.6
+ * to 3.12, Include/object.h and cpython/object.h).
  */
 #include "runtime/state_check.h"
 
@@ -45,10 +46,31 @@ static bool type_is(struct remote_mem *mem, const struct py_layout *layout, remo
 	       remote_mem_read(mem, text, found, sz) == 0 && memcmp(found, name, sz) == 0;
 }
 
+/* The thread's innermost frame; 0: it runs nothing. */
+static int read_frame(struct remote_mem *mem, const struct py_layout *layout, remote_addr_t hangs_on,
+		      remote_addr_t *ret_frame)
+{
+	if (!hangs_on || !(layout->traits & PY_TRAIT_CFRAME)) {
+		*ret_frame = hangs_on;
+		return 0;
+	}
+	return remote_mem_read_u64(mem, hangs_on + layout->cframe_current_frame, ret_frame);
+}
+
+static bool is_frame(struct remote_mem *mem, const struct py_layout *layout, remote_addr_t frame)
+{
+	remote_addr_t code;
+
+	if ((layout->traits & PY_TRAIT_FRAME_OBJECT) && !type_is(mem, layout, frame, "frame"))
+		return false;
+	return remote_mem_read_u64(mem, frame + layout->frame_executable, &code) == 0 &&
+	       type_is(mem, layout, code, "code");
+}
+
 static enum look look(struct remote_mem *mem, const struct py_layout *layout, remote_addr_t runtime_addr)
 {
 	u8 state[LIMIT_TSTATE_SPAN];
-	remote_addr_t interp, tstate, frame, code;
+	remote_addr_t interp, tstate, frame;
 
 	/* The dynamic linker may not have mapped it yet. */
 	if (remote_mem_read_u64(mem, runtime_addr + layout->runtime_interpreters_head, &interp) || !interp)
@@ -58,16 +80,10 @@ static enum look look(struct remote_mem *mem, const struct py_layout *layout, re
 	if (!tstate)
 		return LOOK_NOTHING;
 	if (remote_mem_read(mem, tstate, state, layout->tstate_sz) ||
-	    load_u64(state + layout->tstate_interp) != interp || load_u64(state + layout->tstate_prev) != 0)
+	    load_u64(state + layout->tstate_interp) != interp || load_u64(state + layout->tstate_prev) != 0 ||
+	    read_frame(mem, layout, load_u64(state + layout->tstate_frame), &frame))
 		return LOOK_WRONG;
-	frame = load_u64(state + layout->tstate_frame);
-	if (!frame)
-		return LOOK_RIGHT;
-	return type_is(mem, layout, frame, "frame") &&
-			       remote_mem_read_u64(mem, frame + layout->frame_executable, &code) == 0 &&
-			       type_is(mem, layout, code, "code")
-		       ? LOOK_RIGHT
-		       : LOOK_WRONG;
+	return !frame || is_frame(mem, layout, frame) ? LOOK_RIGHT : LOOK_WRONG;
 }
 
 bool state_check(struct remote_mem *mem, const struct py_layout *layout, remote_addr_t runtime_addr)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds a layout that was chosen by the version alone (3.6 to 3.10) against the process that it is for. */
+/* Holds a layout that was chosen by the version alone (3.6 to 3.12) against the process that it is for. */
 #ifndef PANOPY_RUNTIME_STATE_CHECK_H
 #define PANOPY_RUNTIME_STATE_CHECK_H
 
