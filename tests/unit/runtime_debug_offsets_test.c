@@ -105,8 +105,11 @@ static void test_each_value_corrupted_in_turn(void **state)
 			memcpy(&right, good + format->positions[value], sizeof(right));
 			if (is_size(value))
 				expect_invalid(good, format, value, 0);
-			else if (!is_unaligned(value))
+			/* What a wrong place of a single byte does is shown where layouts are selected. */
+			if (!is_unaligned(value)) {
 				expect_invalid(good, format, value, right + 1);
+				expect_invalid(good, format, value, right + 2);
+			}
 		}
 	}
 }

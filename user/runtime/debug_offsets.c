@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Each value of the table has one rule: which struct it lies in and how wide it is. A value passes when it
  * is aligned to its width, ends inside its struct, lies below the span that the sampler reads of such
- * structs, and overlaps no other. The struct sizes themselves have only an upper limit.
+ * structs, and overlaps no other. The struct sizes
+ * themselves are multiples of a pointer's and have an upper limit.
  *
  * Table layout: Include/internal/pycore_runtime.h (3.13), pycore_debug_offsets.h (3.14, 3.15); positions are
  * generated (layout_tables.c).
@@ -140,7 +141,8 @@ static bool validate_sizes(const u64 values[DEBUG_OFFSET_COUNT])
 
 		if (rule->size_value == NO_SIZE)
 			continue;
-		if (values[rule->size_value] == 0 || values[rule->size_value] > rule->max_sz)
+		if (values[rule->size_value] == 0 || values[rule->size_value] > rule->max_sz ||
+		    values[rule->size_value] % sizeof(u64) != 0)
 			return false;
 	}
 	return true;

@@ -7,7 +7,7 @@
  * datastack_cached_chunk to PyThreadState (3.13.0 and 3.13.5 do not have it), and PyInterpreterState had
  * 194,968, 194,976 and 194,984 bytes in these three 3.13s. A final release may therefore differ a little in
  * the size of the thread state. Where the interpreter state's size differs, the 3.13 proof that lies deep in
- * it is given up, and nothing else.
+ * it is given up, and nothing else; so is that of 3.14 and newer where the table has it elsewhere than the row.
  */
 #include "runtime/layout_select.h"
 
@@ -140,6 +140,15 @@ static bool is_same_interp(const struct layout_row *row, const struct debug_offs
 	       row->tstate_struct_sz == offsets->tstate_struct_sz;
 }
 
+/* A word that never changes, taken for the counter, would prove that no code object was ever freed, and give stacks
+ * the names of dead ones. Any other offset into the runtime or the interpreter state only leads nowhere. */
+static bool is_proof_certain(const struct layout_row *row, const struct debug_offsets *offsets)
+{
+	if (row->layout.traits & PY_TRAIT_PROOF_GENERATION)
+		return offsets->layout.interp_code_proof == row->layout.interp_code_proof;
+	return is_same_interp(row, offsets);
+}
+
 /* The row that fits best: one of the very same sizes if there is one. */
 static const struct layout_row *find_row(const struct debug_offsets *offsets, bool debug)
 {
@@ -200,11 +209,9 @@ enum py_refusal layout_select_by_offsets(const void *bytes, size_t sz, bool debu
 	layout.runtime_interpreters_head = ret_offsets->layout.runtime_interpreters_head;
 	layout.interp_next = ret_offsets->layout.interp_next;
 	layout.interp_threads_head = ret_offsets->layout.interp_threads_head;
-	if (layout.traits & PY_TRAIT_PROOF_GENERATION) {
-		layout.interp_code_proof = ret_offsets->layout.interp_code_proof;
-	} else if (!is_same_interp(row, ret_offsets)) {
+	if (!is_proof_certain(row, ret_offsets)) {
 		layout.interp_code_proof = 0;
-		layout.traits &= ~(u32)PY_TRAIT_PROOF_NEXT_VERSION;
+		layout.traits &= ~(u32)(PY_TRAIT_PROOF_GENERATION | PY_TRAIT_PROOF_NEXT_VERSION);
 	}
 	return finish(&layout, ret_offsets->version, ret_layout);
 }
