@@ -3,6 +3,7 @@
 costs at most the target's own samples."""
 import ctypes
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -256,3 +257,43 @@ def test_fifo_in_package(t):
     recording = t.record("-r", "1khz", "-d", 1, "-p", process.pid)
     stacks = [stack for stack in recording.stacks(process.pid) if names(stack) == ("<module>", "spin")]
     t.claim(sum(s.count for s in stacks) > 300 and opens.count() == 0, "its stacks are there, and no FIFO was opened")
+
+
+# One 64-bit value of 3.13's _Py_DebugOffsets: where it is, what it becomes (old value in), what must come of it. None:
+# taken, as it only leads to the thread states; what is shown then is true.
+WRONG_VALUES = (
+    (232, lambda value: value + 8, "layout_unknown"),   # interpreter_frame.previous
+    (264, lambda value: value + 1, "layout_unknown"),   # interpreter_frame.owner
+    (288, lambda value: value + 8, "offsets_invalid"),  # code_object.name, over the next
+    (40, lambda value: 1 << 40, "offsets_invalid"),     # runtime_state.interpreters_head
+    (72, lambda value: value + 8, None),                # interpreter_state.threads_head
+    (32, lambda value: value + 8, None),                # runtime_state.finalizing
+)
+
+
+def test_wrong_offsets(t):
+    """a libpython whose file has one wrong value in its table of offsets: refused by name, or true stacks"""
+    python = next((p for p in t.pythons if not p.root and p.minor == (3, 13)), None)
+    library = python and subprocess.run(["ldd", os.path.realpath(python.command)], stdout=subprocess.PIPE, text=True,
+                                        check=False).stdout.partition("libpython3.13.so.1.0 => ")[2].partition(" (")[0]
+    if not library:
+        t.skip("needs a 3.13 with a shared libpython on the host")
+    with open(library, "rb") as file:
+        image = bytearray(file.read())
+    table = re.search(rb"xdebugpy..\x0d\x03\0{4}", image, re.DOTALL).start()
+    targets = []
+    for number, (offset, change, refusal) in enumerate(WRONG_VALUES):
+        folder = t.folder(f"library{number}")
+        (value,) = struct.unpack_from("<Q", image, table + offset)
+        struct.pack_into("<Q", image, table + offset, change(value))
+        with open(os.path.join(folder, os.path.basename(library)), "wb") as file:
+            file.write(image)
+        struct.pack_into("<Q", image, table + offset, value)
+        targets.append((offset, refusal, t.start(python, "shares.py", 600, env={**os.environ, "LD_LIBRARY_PATH": folder})))
+    recording = t.record("-r", "1khz", "-d", 2, "-p", ",".join(str(target.pid) for _, _, target in targets))
+    for offset, refusal, target in targets:
+        found = recording.summary().process(target.pid)
+        t.claim(found and found["refusal"] == refusal, f"value {offset}: {refusal or 'taken'}", found)
+        wrong = [s.raw for s in recording.stacks(target.pid) if s.status == "exact"
+                 and (refusal or names(s)[:2] != ("<module>", "main"))]
+        t.claim(not wrong, f"value {offset}: no stack that is not there", wrong[:3])

@@ -68,7 +68,7 @@ def test_not_python(t):
 
 
 def test_smashed_offsets(t):
-    """a target that overwrites its own offset table: refused by name, no crash"""
+    """a target that overwrites its own offset table in memory: panopy has it from the file, and the stacks are true"""
     pythons = [python for python in t.pythons if python.minor >= (3, 13)]
     if not pythons:
         t.skip("needs CPython 3.13 or newer")
