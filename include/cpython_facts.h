@@ -27,7 +27,7 @@ enum cpython_fact {
 	/* _PyCodeArray: {Py_ssize_t size; char *entries[]}, free-threaded 3.14+ */
 	PY_CODE_ARRAY_HEAD_SZ = 8,
 
-	/* PyTypeObject.tp_name, behind ob_type; up to 3.10 */
+	/* PyTypeObject.tp_name, behind ob_type; up to 3.12 */
 	PY_TYPE_NAME_BEHIND_TYPE = 16,
 };
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cpython_facts.h"
 #include "shared_limits.h"
 
 enum {
@@ -19,8 +20,6 @@ enum {
 	/* The last ones with pauses between them, should it be off its CPU. */
 	PAUSES = 8,
 	PAUSE_NS = 2000000,
-	/* ob_type and ob_size precede it. */
-	TYPE_NAME_OFF = 16,
 };
 
 enum look { LOOK_RIGHT, LOOK_WRONG, LOOK_NOTHING };
@@ -42,7 +41,7 @@ static bool type_is(struct remote_mem *mem, const struct py_layout *layout, remo
 	char found[16];
 
 	return remote_mem_read_u64(mem, object + layout->object_type, &type) == 0 &&
-	       remote_mem_read_u64(mem, type + layout->object_type + TYPE_NAME_OFF, &text) == 0 &&
+	       remote_mem_read_u64(mem, type + layout->object_type + PY_TYPE_NAME_BEHIND_TYPE, &text) == 0 &&
 	       remote_mem_read(mem, text, found, sz) == 0 && memcmp(found, name, sz) == 0;
 }
 
