@@ -59,6 +59,19 @@ int process_rows_note(struct process_rows *rows, u32 process_id, const struct py
 	return 0;
 }
 
+void process_rows_forget(struct process_rows *rows, u32 process_id)
+{
+	u32 idx = id_map_find(&rows->by_process, process_id);
+
+	if (idx == ID_MAP_NONE)
+		return;
+	id_map_remove(&rows->by_process, process_id);
+	if (idx != --rows->cnt) {
+		rows->rows[idx] = rows->rows[rows->cnt];
+		id_map_put(&rows->by_process, rows->rows[idx].process_id, idx);
+	}
+}
+
 void process_rows_filter(struct process_rows *rows,
 			 bool (*keeps)(void *ctx, const struct summary_process *row), void *ctx)
 {

@@ -28,6 +28,9 @@ struct summary_process *process_rows_find(const struct process_rows *rows, u32 p
 int process_rows_note(struct process_rows *rows, u32 process_id, const struct py_runtime *runtime,
 		      bool selected);
 
+/* The id will be another process's. */
+void process_rows_forget(struct process_rows *rows, u32 process_id);
+
 /* Forgets those for which `keeps` is false. Finding is over after that. */
 void process_rows_filter(struct process_rows *rows,
 			 bool (*keeps)(void *ctx, const struct summary_process *row), void *ctx);

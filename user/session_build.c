@@ -123,6 +123,11 @@ static int open_kernel(struct session *session, const struct failure *failure)
 	return err ? fail(failure, EXIT_CODE_KERNEL, err, "the process tracepoints cannot be attached") : 0;
 }
 
+static bool was_sampled(void *profile, u32 process_id)
+{
+	return profile_process_totals(profile, process_id) != NULL;
+}
+
 static int open_user(struct session *session, const pid_t *pids, size_t pid_cnt)
 {
 	struct profile_config profile_config = {};
@@ -148,6 +153,8 @@ static int open_user(struct session *session, const pid_t *pids, size_t pid_cnt)
 	if (err)
 		return err;
 	target_config.codes = session->codes;
+	target_config.was_sampled = was_sampled;
+	target_config.was_sampled_ctx = session->profile;
 	err = target_table_new(&session->targets, &target_config);
 	err = err ?: late_stacks_new(&session->late, session->codes, MAX_COMPLETED_FRAMES);
 	err = err ?: awaited_stacks_new(&session->awaited);

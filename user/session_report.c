@@ -57,11 +57,6 @@ static const char *stop_text(enum session_stop stop)
 	}
 }
 
-static bool was_sampled(void *profile, u32 process_id)
-{
-	return profile_process_totals(profile, process_id) != NULL;
-}
-
 void session_summarize(struct session *session, struct summary *ret_summary)
 {
 	struct summary *summary = ret_summary;
@@ -71,7 +66,7 @@ void session_summarize(struct session *session, struct summary *ret_summary)
 	summary->profile = session->profile;
 	summary->processes_table = target_table_processes(session->targets);
 	if (session->stopped_ns)
-		target_table_drop_unselected(session->targets, was_sampled, session->profile);
+		target_table_drop_unselected(session->targets);
 	summary->processes = target_table_summaries(session->targets, &summary->process_cnt);
 	summary->code_stats = code_cache_stats(session->codes);
 	summary->start_real_ns = session->start_real_ns;

@@ -41,6 +41,8 @@ enum {
 	MAX_PROCESSES = 1 << 18,
 	/* Records may be this late; only then is what names them dropped. */
 	EXPIRE_NS = 3 * CLOCK_NS_PER_S,
+	/* A sample may wait for ten seconds until the rest of its stack comes. */
+	FORGET_NS = 15 * CLOCK_NS_PER_S,
 	SEED_INTERVAL_NS = CLOCK_NS_PER_S / 10,
 	/* A list that a broken or hostile process made endless may take a fiftieth of a CPU. */
 	SEED_REST = 50,
@@ -73,6 +75,18 @@ struct target_table {
 	bool has_scanned;
 };
 
+static bool may_forget(void *ctx, const struct process *process)
+{
+	struct target_table *table = ctx;
+
+	if (clock_monotonic_ns() - process->ended_ns < FORGET_NS ||
+	    target_table_find(table, process->epoch) ||
+	    table->config.was_sampled(table->config.was_sampled_ctx, process->id))
+		return false;
+	process_rows_forget(&table->rows, process->id);
+	return true;
+}
+
 int target_table_new(struct target_table **ret_table, const struct target_table_config *config)
 {
 	struct target_table *table = calloc(1, sizeof(*table));
@@ -88,6 +102,7 @@ int target_table_new(struct target_table **ret_table, const struct target_table_
 		target_table_free(table);
 		return err;
 	}
+	process_table_on_full(table->processes, may_forget, table);
 	*ret_table = table;
 	return 0;
 }
@@ -625,24 +640,16 @@ void target_table_settle(struct target_table *table)
 	}
 }
 
-struct row_filter {
-	bool (*was_sampled)(void *ctx, u32 process_id);
-	void *ctx;
-};
-
 static bool is_kept(void *ctx, const struct summary_process *row)
 {
-	const struct row_filter *filter = ctx;
+	const struct target_table_config *config = ctx;
 
-	return row->selected || filter->was_sampled(filter->ctx, row->process_id);
+	return row->selected || config->was_sampled(config->was_sampled_ctx, row->process_id);
 }
 
-void target_table_drop_unselected(struct target_table *table, bool (*was_sampled)(void *ctx, u32 process_id),
-				  void *ctx)
+void target_table_drop_unselected(struct target_table *table)
 {
-	struct row_filter filter = {.was_sampled = was_sampled, .ctx = ctx};
-
-	process_rows_filter(&table->rows, is_kept, &filter);
+	process_rows_filter(&table->rows, is_kept, &table->config);
 }
 
 struct process_table *target_table_processes(struct target_table *table)

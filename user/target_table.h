@@ -37,6 +37,9 @@ struct target_table_config {
 	struct selection *selection;	       /* NULL: everything */
 	struct code_cache *codes;	       /* told when an epoch is over */
 	struct remote_mem_stats *remote_reads; /* of all targets */
+	/* Whether a process has samples; one that ended without is forgotten once there are too many. */
+	bool (*was_sampled)(void *ctx, u32 process_id);
+	void *was_sampled_ctx;
 };
 
 int target_table_new(struct target_table **ret_table, const struct target_table_config *config);
@@ -68,8 +71,7 @@ struct process_table *target_table_processes(struct target_table *table);
 /* The Python processes seen, refused ones included, by process id. */
 const struct summary_process *target_table_summaries(const struct target_table *table, size_t *ret_cnt);
 /* At the end: forgets the processes that were never selected and never sampled. */
-void target_table_drop_unselected(struct target_table *table, bool (*was_sampled)(void *ctx, u32 process_id),
-				  void *ctx);
+void target_table_drop_unselected(struct target_table *table);
 /* Followed processes that have not ended; 0 ends a recording of given pids. */
 size_t target_table_live_count(const struct target_table *table);
 /* Processes left out because a table, or that of open files, was full. */

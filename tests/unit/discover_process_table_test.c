@@ -270,6 +270,47 @@ static void test_reused_pid_is_another_process(void **state)
 	remove_process(500);
 }
 
+static bool may_forget(void *ctx, const struct process *process)
+{
+	assert_true(process->ended);
+	return process->pid != *(const pid_t *)ctx;
+}
+
+/* Those that ended make room once the table is full, but for the ones that are needed. */
+static void test_full(void **state)
+{
+	struct process *needed, *process, *last;
+	struct process_table *table;
+	pid_t keep = 601;
+	u32 id;
+
+	assert_int_equal(process_table_new_at(&table, 3, root, NULL), 0);
+	for (pid_t pid = 600; pid < 603; pid++) {
+		make_process(pid, "one", 100);
+		assert_int_equal(process_table_add(table, pid, &process), 0);
+	}
+	needed = process_table_find(table, keep);
+	make_process(603, "two", 100);
+	assert_int_equal(process_table_add(table, 603, &process), -ENOSPC);
+	process_table_on_full(table, may_forget, &keep);
+	assert_int_equal(process_table_add(table, 603, &process), -ENOSPC);
+	process_table_end(table, needed);
+	assert_int_equal(process_table_add(table, 603, &process), -ENOSPC);
+	last = process_table_find(table, 602);
+	id = last->id;
+	process_table_end(table, last);
+	assert_int_equal(process_table_add(table, 603, &process), 0);
+	assert_int_equal(process->id, id);
+	assert_ptr_equal(process_table_at(table, id), process);
+	assert_ptr_equal(process_table_find(table, 603), process);
+	assert_null(process_table_find(table, 602));
+	assert_ptr_equal(process_table_at(table, needed->id), needed);
+	assert_int_equal(process_table_count(table), 3);
+	process_table_free(table);
+	for (pid_t pid = 600; pid < 604; pid++)
+		remove_process(pid);
+}
+
 static void test_child_that_is_gone(void **state)
 {
 	char comm[LIMIT_COMM_SZ];
@@ -401,6 +442,7 @@ int main(void)
 		cmocka_unit_test(test_users),
 		cmocka_unit_test(test_names_that_look_like_fields),
 		cmocka_unit_test(test_reused_pid_is_another_process),
+		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_child_that_is_gone),
 		cmocka_unit_test(test_exec_changes_the_names),
 		cmocka_unit_test(test_thread_is_no_process),

@@ -49,6 +49,25 @@ static void test_found_by_id(void **state)
 	process_rows_release(&rows);
 }
 
+static void test_forgotten(void **state)
+{
+	struct process_rows rows;
+
+	process_rows_init(&rows, 3);
+	for (u32 id = 0; id < 3; id++)
+		assert_int_equal(process_rows_note(&rows, id, &OLD, true), 0);
+	process_rows_forget(&rows, 1);
+	process_rows_forget(&rows, 1);
+	assert_int_equal(rows.cnt, 2);
+	assert_null(process_rows_find(&rows, 1));
+	assert_int_equal(process_rows_find(&rows, 0)->process_id, 0);
+	assert_int_equal(process_rows_find(&rows, 2)->process_id, 2);
+	/* Another process's: nothing of the former one stays. */
+	assert_int_equal(process_rows_note(&rows, 1, &NEW, false), 0);
+	assert_false(process_rows_find(&rows, 1)->selected);
+	process_rows_release(&rows);
+}
+
 static bool is_even(void *ctx, const struct summary_process *row)
 {
 	++*(int *)ctx;
@@ -76,6 +95,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_later_image_replaces),
 		cmocka_unit_test(test_found_by_id),
+		cmocka_unit_test(test_forgotten),
 		cmocka_unit_test(test_filter),
 	};
 

@@ -327,12 +327,16 @@ static void never_selected_is_not_listed(void **state)
 
 		snprintf(value, sizeof(value), "%u", getuid() + (i > 0));
 		selection = selection_of(SELECTION_USER, false, value);
-		assert_int_equal(
-			target_table_new(&table, &(struct target_table_config){.selection = selection}), 0);
+		assert_int_equal(target_table_new(&table,
+						  &(struct target_table_config){
+							  .selection = selection,
+							  .was_sampled = i == 2 ? sampled : not_sampled,
+						  }),
+				 0);
 		kernel.is_known = false;
 		target_table_on_mapping(table, &(struct mapping_event){.pid = getpid()});
 		assert_true(kernel.is_known);
-		target_table_drop_unselected(table, i == 2 ? sampled : not_sampled, NULL);
+		target_table_drop_unselected(table);
 		target_table_summaries(table, &cnt);
 		assert_int_equal(cnt, i == 1 ? 0 : 1);
 		target_table_free(table);

@@ -20,6 +20,7 @@
 #include <uthash.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/deadline_call.h"
 #include "base/log.h"
 #include "base/text_file.h"
@@ -37,6 +38,7 @@ enum {
 	FIELD_STATE = 3, /* right behind the name */
 	FIELD_FLAGS = 9,
 	FIELD_START = 22,
+	FORGET_LOOKS = 4096,
 	FLAG_EXITING = 0x4, /* PF_EXITING, Linux, include/linux/sched.h: as long as there are flags in stat */
 };
 
@@ -54,6 +56,9 @@ struct process_table {
 	size_t cnt;
 	size_t cap;
 	struct entry *live;
+	bool (*may_forget)(void *ctx, const struct process *process); /* may be NULL */
+	void *may_forget_ctx;
+	size_t forget_at; /* index from which one is looked for */
 	struct user_names *users;
 	struct container_table *containers;
 	bool has_warned_of_containers;
@@ -399,13 +404,37 @@ static int entry_new(struct process_table *table, pid_t pid, const struct stat_l
 	return 0;
 }
 
+void process_table_on_full(struct process_table *table,
+			   bool (*may_forget)(void *ctx, const struct process *process), void *ctx)
+{
+	table->may_forget = may_forget;
+	table->may_forget_ctx = ctx;
+}
+
+/* Leaves forget_at at one that may be forgotten. -ENOSPC: none among those that were looked at. */
+static int find_forgettable(struct process_table *table)
+{
+	if (!table->may_forget)
+		return -ENOSPC;
+	for (size_t i = 0; i < FORGET_LOOKS; i++) {
+		const struct entry *entry;
+
+		if (++table->forget_at >= table->cnt)
+			table->forget_at = 0;
+		entry = table->entries[table->forget_at];
+		if (entry->process.ended && table->may_forget(table->may_forget_ctx, &entry->process))
+			return 0;
+	}
+	return -ENOSPC;
+}
+
 static int reserve_slot(struct process_table *table)
 {
 	size_t cap = table->cap ? 2 * table->cap : 64;
 	struct entry **entries;
 
 	if (table->cnt >= table->max_processes)
-		return -ENOSPC;
+		return find_forgettable(table);
 	if (table->cnt < table->cap)
 		return 0;
 	entries = reallocarray(table->entries, cap, sizeof(struct entry *));
@@ -432,8 +461,14 @@ static int entry_insert(struct process_table *table, struct entry *entry, struct
 		entry_free(entry);
 		return -ENOMEM;
 	}
-	entry->process.id = (u32)table->cnt;
-	table->entries[table->cnt++] = entry;
+	if (table->cnt == table->max_processes) {
+		entry->process.id = (u32)table->forget_at;
+		entry_free(table->entries[table->forget_at]);
+		table->entries[table->forget_at] = entry;
+	} else {
+		entry->process.id = (u32)table->cnt;
+		table->entries[table->cnt++] = entry;
+	}
 	*ret_process = &entry->process;
 	return 0;
 }
@@ -606,5 +641,6 @@ void process_table_end(struct process_table *table, struct process *process)
 	if (process->ended)
 		return;
 	process->ended = true;
+	process->ended_ns = clock_monotonic_ns();
 	HASH_DEL(table->live, entry);
 }

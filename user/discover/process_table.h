@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Result of stage 1: the processes of the host that may run Python, keyed by pid and start time, so
  * that a reused pid is another process. A process that ended stays in the table until the end of the
- * recording (its samples still carry its name), but is no longer found by pid.
+ * recording (its samples still carry its name), but is no longer found by pid; once the table is full, those that
+ * nobody needs make room.
  */
 #ifndef PANOPY_DISCOVER_PROCESS_TABLE_H
 #define PANOPY_DISCOVER_PROCESS_TABLE_H
@@ -15,7 +16,7 @@
 #include "shared_types.h"
 
 struct process {
-	u32 id; /* index in the table, never reused */
+	u32 id; /* index in the table; given to another process only as process_table_on_full() allows */
 	pid_t pid;
 	pid_t ns_pid; /* in its innermost pid namespace; 0 when unknown */
 	pid_t parent_pid;
@@ -25,6 +26,7 @@ struct process {
 	u64 cpu_start_ns;      /* CPU time used when it began to be watched */
 	u64 cpu_end_ns;	       /* CPU time at its end or the recording's; 0 when not known */
 	bool ended;
+	u64 ended_ns; /* CLOCK_MONOTONIC */
 	char comm[LIMIT_COMM_SZ];
 	char *command; /* its arguments, joined by spaces, control characters escaped; owned */
 	/* What it runs (python_command_subject()); owned. NULL: its arguments are not there yet, or cannot be
@@ -44,6 +46,10 @@ int process_table_new(struct process_table **ret_table, size_t max_processes);
 int process_table_new_at(struct process_table **ret_table, size_t max_processes, const char *proc_root,
 			 const char *state_root);
 void process_table_free(struct process_table *table);
+/* Asked, when the table is full, of processes that ended: true lets the process be forgotten and its id
+ * be another one's. Without it add fails. */
+void process_table_on_full(struct process_table *table,
+			   bool (*may_forget)(void *ctx, const struct process *process), void *ctx);
 
 /* Reads what /proc says about `pid`. -ESRCH when it is gone, or only a thread. A live entry with the same pid and
  * start time is returned as it is (0), one with another start time is marked ended first. */
