@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -446,6 +447,14 @@ bool cgroup_selection_is_ready(const struct cgroup_selection *selection)
 	return kinds_of(selection, true) == kinds_of(selection, false);
 }
 
+/* Linux 4.6 on, include/linux/proc_ns.h: the number of the host's own. */
+static bool is_in_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/cgroup", &st) == 0 && st.st_ino != 0xEFFFFFFBU;
+}
+
 void cgroup_selection_explain(const struct cgroup_selection *selection, const struct cgroup_rule *rule,
 			      char *ret_text, size_t sz)
 {
@@ -459,7 +468,10 @@ void cgroup_selection_explain(const struct cgroup_selection *selection, const st
 			 CGROUP_WALK_MAX, CGROUP_SELECTION_UNIT_MAX);
 	snprintf(ret_text, sz, "there is no %s '%s'%s%s%s", KINDS[rule->kind],
 		 printable_text(shown, sizeof(shown), rule->text), unseen, nearest,
-		 selection->hierarchies->cnt ? "" : " (no cgroups are mounted)");
+		 !selection->hierarchies->cnt ? " (no cgroups are mounted)"
+		 : is_in_namespace() ? " (panopy's container sees its own cgroups alone: start it with "
+				       "--cgroupns=host)"
+				     : "");
 }
 
 /* A cgroup that was made anew has another id. */

@@ -256,6 +256,10 @@ def test_missing(t):
     done = subprocess.run([t.panopy, "record", "--wait", "--cgroup", "987654321"], capture_output=True, text=True,
                           cwd=t.directory)
     t.claim(done.returncode == 1 and "give the path to wait for" in done.stderr, "an id is not waited for", done)
+    for namespace, wanted in (((), False), (("unshare", "-C"), True)):
+        done = subprocess.run([*namespace, t.panopy, "ps", "--container", "panopy-no-such"], capture_output=True, text=True)
+        t.claim(done.returncode == 1 and ("--cgroupns=host" in done.stderr) == wanted,
+                "a container" + (", from a cgroup namespace" if namespace else ""), done)
     t.claim(not [name for name in os.listdir(t.directory) if name.endswith(".folded")], "no file is left")
 
 
