@@ -435,6 +435,23 @@ static bool is_copy_published(const struct target_table *table, const struct pro
 	       config.state == PROCESS_CONFIG_READY;
 }
 
+/* The child runs another image already, which was found first. What was sampled before that has the epoch of the
+ * fork; its memory is gone. */
+static void add_overtaken(struct target_table *table, struct process *process, const struct target *parent,
+			  u64 epoch)
+{
+	u64 current = process->epoch;
+	struct target *target;
+
+	if (!parent || target_table_find(table, epoch) ||
+	    target_add(table, process, epoch, &parent->runtime, &target))
+		return;
+	remote_mem_close(target->mem);
+	target->mem = NULL;
+	target_end(target);
+	process->epoch = current;
+}
+
 static void on_fork_event(struct target_table *table, const struct process_event *event)
 {
 	struct process *parent = process_table_find(table->processes, event->parent_tgid);
@@ -443,8 +460,10 @@ static void on_fork_event(struct target_table *table, const struct process_event
 	int err;
 
 	/* A look at /proc was faster. */
-	if (process && process->epoch >= event->epoch)
+	if (process && process->epoch >= event->epoch) {
+		add_overtaken(table, process, target, event->epoch);
 		return;
+	}
 	err = process_table_add_child(table->processes, event->tgid, parent, event->comm,
 				      event->start_boottime_ns, &process);
 	if (err) {

@@ -387,6 +387,38 @@ static void late_fork_event_changes_nothing(void **state)
 	helper_stop(&helper);
 }
 
+/* The child ran its next image before the record of its fork was read: its samples before that are its own, too. */
+static void overtaken_fork_event_keeps_its_samples(void **state)
+{
+	struct helper helper = helper_start();
+	struct target_table *table = table_new(&helper.pid, 1, NULL);
+	struct process_config next;
+	struct process_event event;
+	struct target *old;
+	size_t file_cnt;
+	pid_t missing, child;
+
+	assert_int_equal(target_table_scan(table, &missing), 0);
+	child = helper_fork(&helper);
+	next = *entry_of(helper.pid);
+	next.epoch += 10;
+	process_publish_put(-1, child, &next);
+	assert_int_equal(target_table_scan(table, &missing), 0);
+	check_ready(table, child);
+	file_cnt = open_files();
+	event = fork_event(helper.pid, child, next.epoch - 5);
+	target_table_on_event(table, &event);
+	old = target_table_find(table, next.epoch - 5);
+	assert_non_null(old);
+	assert_true(old->ended);
+	assert_null(old->mem);
+	assert_int_equal(old->process->pid, child);
+	assert_int_equal(open_files(), file_cnt);
+	check_ready(table, child);
+	target_table_free(table);
+	helper_stop(&helper);
+}
+
 static void *start_helper(void *helper)
 {
 	*(struct helper *)helper = helper_start();
@@ -527,6 +559,7 @@ int main(void)
 		cmocka_unit_test(forked_before_its_parent_was_followed),
 		cmocka_unit_test(copy_of_an_undecided_parent_is_looked_at),
 		cmocka_unit_test(late_fork_event_changes_nothing),
+		cmocka_unit_test(overtaken_fork_event_keeps_its_samples),
 		cmocka_unit_test(children_of_all_threads_are_found),
 		cmocka_unit_test(published_is_judged_again),
 		cmocka_unit_test(process_without_arguments_is_decided_at_last),
