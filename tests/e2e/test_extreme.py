@@ -114,7 +114,8 @@ def test_deep(t):
     for target in targets:
         check_depth(t, target, 10000, recording.stacks(target.pid))
         target.kill()
-    for python in t.pythons:
+    # User space reads these on, in one way for each kind of frames: the versions where it begins, and the newest.
+    for python in [python for python in t.pythons if python.minor in ((3, 6), (3, 11))] + t.pythons[-1:]:
         target = t.start(python, "deep.py", 600, 100000)
         recording = t.record("-r", 50, "-d", 2, "-p", target.pid)
         check_depth(t, target, 100000, recording.stacks(target.pid))

@@ -5,5 +5,5 @@ glibc. The tests that are imported here are all of it; kinds of frames, lines an
 from test_builds import test_ps  # noqa: F401
 from test_extreme import test_extreme  # noqa: F401
 from test_processes import test_fork, test_thread_churn  # noqa: F401
-from test_stacks import test_depth, test_threads  # noqa: F401
+from test_stacks import test_threads  # noqa: F401
 from test_switch import test_callbacks, test_interpreters  # noqa: F401
