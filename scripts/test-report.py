@@ -40,6 +40,8 @@ def main():
     if not arguments:
         sys.exit(__doc__)
 
+    # Each test that asks for the Pythons says it again.
+    told = set(left_out)
     passed, failed, skipped, tables = 0, [], 0, []
     for path in arguments:
         cases = list(ElementTree.parse(path).getroot().iter("testcase"))
@@ -51,9 +53,10 @@ def main():
             tables += table_rows(case.findtext("system-out"))
             if status == "run":
                 passed += 1
-                left_out += [f"{name}: {line}" for line in why]
+                left_out += [f"{name}: {line}" for line in why if line not in told]
             elif was_skipped(case):
                 skipped += 1
+                why = [line for line in why if line not in told]
                 left_out.append(f"{name}: {'; '.join(why) or 'skipped without a reason'}")
             else:
                 skip = case.find("skipped")
