@@ -16,7 +16,7 @@ else:
 
 def burn(seconds):
     """Spends that much CPU time of this thread; nothing below it is a Python function."""
-    end = thread_time() + seconds
+    end, x = thread_time() + seconds, 0
     while thread_time() < end:
         x = 0
         for i in range(200):
