@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layouts of CPython's structs by version and build flavour: generated, no logic. See
- * scripts/generate-layouts.
+/* Layouts of CPython's structs by version and build flavour: no logic. The rows are
+ * generated, a file for each machine: see scripts/generate-layouts.
  */
 #ifndef PANOPY_RUNTIME_LAYOUT_TABLES_H
 #define PANOPY_RUNTIME_LAYOUT_TABLES_H
