@@ -79,21 +79,6 @@ int process_publish_remove(int processes_fd, pid_t pid)
 	return 0;
 }
 
-int process_publish_thread(int thread_slots_fd, u64 epoch, pid_t tid, u64 tstate_addr)
-{
-	return 0;
-}
-
-int runtime_detector_new(struct runtime_detector **ret_detector)
-{
-	*ret_detector = NULL;
-	return 0;
-}
-
-void runtime_detector_free(struct runtime_detector *detector)
-{
-}
-
 int runtime_detect(struct runtime_detector *detector, pid_t pid, struct py_runtime *ret_runtime)
 {
 	void (*hook)(pid_t pid) = before_detect;
@@ -103,16 +88,6 @@ int runtime_detect(struct runtime_detector *detector, pid_t pid, struct py_runti
 		hook(pid);
 	*ret_runtime = (struct py_runtime){.runtime_addr = 0x1000};
 	return 0;
-}
-
-int runtime_detect_mapping(struct runtime_detector *detector, pid_t pid, u64 start, u64 end, u64 file_offset,
-			   struct py_runtime *ret_runtime)
-{
-	return runtime_detect(detector, pid, ret_runtime);
-}
-
-void code_cache_forget(struct code_cache *cache, u64 epoch)
-{
 }
 
 int thread_list_walk(struct remote_mem *mem, const struct py_layout *layout, remote_addr_t runtime_addr,
