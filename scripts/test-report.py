@@ -5,7 +5,7 @@
     test-report.py [--also FILE] RESULT.xml...     (ctest --output-junit; FILE: more lines "not run: ...")
 
 Status 0 only if every result has tests and each of them passed, or said by its status that it was skipped: one that
-could not be started has failed.
+could not be started has failed, and so has one of whose output CTest kept a part, which may lack what was skipped.
 """
 import os
 import re
@@ -15,9 +15,16 @@ import xml.etree.ElementTree as ElementTree
 REASON = re.compile(r"^\W*(skipped|not run|skip|again)\b", re.IGNORECASE)
 
 
+# CTest up to 3.25, and newer ones.
+CUT = "of the test output was removed since it exceeds the threshold of"
+
+
 def reasons(text):
-    """The lines of a test's output that say what it left out."""
-    return [line.strip() for line in (text or "").splitlines() if REASON.match(line)]
+    """The lines of a test's output that say what it left out, each once: what a part of it says at once, "skip WHY", may
+    stand in a list at its end, too, "skipped: PART (WHY)"."""
+    lines = list(dict.fromkeys(line.strip() for line in (text or "").splitlines() if REASON.match(line)))
+    whole = [line for line in lines if line.startswith("skipped: ")]
+    return [line for line in lines if not any(other.endswith(f"({line.removeprefix('skip ')})") for other in whole)]
 
 
 def table_rows(text):
@@ -49,8 +56,11 @@ def main():
             failed.append(f"{os.path.basename(path)} has no test")
         for case in cases:
             name, status = case.get("name"), case.get("status")
-            why = reasons(case.findtext("system-out"))
-            tables += table_rows(case.findtext("system-out"))
+            text = case.findtext("system-out")
+            why = reasons(text)
+            tables += table_rows(text)
+            if CUT in (text or ""):
+                failed.append(f"{name}: its output was cut")
             if status == "run":
                 passed += 1
                 left_out += [f"{name}: {line}" for line in why if line not in told]

@@ -45,6 +45,18 @@ class Report(unittest.TestCase):
             self.assertIn("1 passed, 1 failed, 0 skipped", text)
             self.assertEqual(status, 1, commands)
 
+    def test_reasons_once(self):
+        status, text = report(r"add_test(pond printf [[  skip no fish\nskipped: pond.fish (no fish)\nskip no frog]])")
+        self.assertEqual(text.count("no fish"), 1, text)
+        self.assertIn("pond: skipped: pond.fish (no fish)", text)
+        self.assertIn("pond: skip no frog", text)
+        self.assertEqual(status, 0)
+
+    def test_cut(self):
+        status, text = report("add_test(long sh -c \"seq 9999; echo skip why\")")
+        self.assertIn("long: its output was cut", text)
+        self.assertEqual(status, 1)
+
     def test_nothing_ran(self):
         for runs in (("",), (PASSES, ""), (SKIPS,)):
             self.assertEqual(report(*runs)[0], 1, runs)
