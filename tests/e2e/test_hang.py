@@ -82,22 +82,26 @@ def start_from(t, python, binary):
     return process.pid
 
 
+def holds_interpreter(python):
+    """Whether the executable does, not a libpython beside it."""
+    return "libpython" not in subprocess.run(["ldd", os.path.realpath(python.command)], stdout=subprocess.PIPE,
+                                             text=True, check=False).stdout
+
+
 def static_python(t):
-    """One whose executable holds the interpreter."""
     for python in (python for python in t.pythons if not python.root):
-        if "libpython" not in subprocess.run(["ldd", os.path.realpath(python.command)], stdout=subprocess.PIPE,
-                                             text=True, check=False).stdout:
+        if holds_interpreter(python):
             return python
     return t.skip("needs an interpreter without libpython")
 
 
-def record_beside(t, bystander, what):
-    recording = t.panopy_record("-r", "1khz", "-d", 3).finish(timeout=60)
+def record_beside(t, bystander, what, duration=3):
+    recording = t.panopy_record("-r", "1khz", "-d", duration).finish(timeout=60)
     t.claim(recording.status == 0 and recording.seconds < 12, f"{what}: the recording ends ({recording.seconds:.1f} s)",
             recording.explain())
     stacks = recording.stacks(bystander.pid)
     count = sum(s.count for s in stacks if names(s)[:2] == ("<module>", "main"))
-    t.claim(count >= 150, f"{what}: the other process has its stacks ({count} samples)", recording.explain())
+    t.claim(count >= 50 * duration, f"{what}: the other process has its stacks ({count} samples)", recording.explain())
     return recording
 
 
@@ -127,14 +131,17 @@ def test_file(t):
 
 def test_closing(t):
     """a file that can be opened, but not closed, or neither read nor closed: each close asks the server"""
-    python = static_python(t)
-    for requests in (("flush",), ("read", "flush")):
+    static = static_python(t)
+    # Where the interpreter lies in another file, the read of this one hangs to the end, and it is still open then.
+    shared = [python for python in t.pythons if not python.root and not holds_interpreter(python)][-1:]
+    cases = [(static, ("flush",), 3), (static, ("read", "flush"), 3)]
+    for python, requests, duration in cases + [(python, ("read", "flush"), 1) for python in shared]:
         server, mount = start_server(t, os.path.realpath(python.command))
         start_from(t, python, os.path.join(mount, "python3"))
         stop_answering(t, server, *requests)
         bystander = t.start(t.pythons[-1], "shares.py", 600)
         try:
-            record_beside(t, bystander, f"no answer to {' and '.join(requests)}")
+            record_beside(t, bystander, f"no answer to {' and '.join(requests)}, {duration} s", duration)
         finally:
             # A panopy that waits for the server cannot be killed before.
             server.stdin.close()

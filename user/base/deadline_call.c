@@ -37,6 +37,8 @@ enum {
 	MAX_CLOSERS = DEADLINE_CALL_MAX_STUCK,
 	KEEPER_STACK_SZ = 64 * 1024,
 	MAX_SHUNNED = 64,
+	/* More than a program opens unless its limit was raised. */
+	CLOSED_ONE_BY_ONE = 65536,
 };
 
 enum call_state { CALL_NONE, CALL_REQUESTED, CALL_RUNNING, CALL_DONE };
@@ -296,10 +298,15 @@ int deadline_call(u64 subject, void (*run)(void *block), void (*release)(void *b
 	return call_unless_stuck(subject, run, release, block, timeout_ns, DEADLINE_CALL_MAX_STUCK);
 }
 
+/* One system call each: a closed file is let go of when its system call returns (fs/file_table.c __fput_deferred,
+ * Linux 6.18), so that those closed in one with a file that hangs would stay open with it. */
 static void run_close_all(void *block)
 {
-	(void)block;
-	syscall(SYS_close_range, 0, ~0U, 0); /* Linux 5.9 */
+	unsigned int *next_fd = block;
+
+	while (*next_fd < CLOSED_ONE_BY_ONE)
+		syscall(SYS_close, (*next_fd)++);
+	syscall(SYS_close_range, CLOSED_ONE_BY_ONE, ~0U, 0); /* Linux 5.9 */
 }
 
 static void release_nothing(void *block)
@@ -308,16 +315,20 @@ static void release_nothing(void *block)
 }
 
 /* A file that a worker hangs in is open, and its closing would hang, too. It is no longer in the table of
- * descriptors then (fs/file.c __range_close, Linux 6.1): the next worker goes on behind it. */
+ * descriptors then (fs/file.c file_close_fd, Linux 6.18): the next worker goes on behind it. Standard output is
+ * closed first, and here, as another process may wait for its end. */
 static void close_all(void)
 {
+	static unsigned int next_fd = STDERR_FILENO + 1;
 	int err = -ETIMEDOUT;
 
 	if (getpid() != g_owner)
 		return;
 	fflush(NULL);
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		close(fd);
 	for (int i = 0; i < MAX_CLOSERS && err == -ETIMEDOUT; i++)
-		err = call_unless_stuck(0, run_close_all, release_nothing, NULL, CLOSE_DEADLINE_NS,
+		err = call_unless_stuck(0, run_close_all, release_nothing, &next_fd, CLOSE_DEADLINE_NS,
 					DEADLINE_CALL_MAX_STUCK + MAX_CLOSERS);
 }
 

@@ -60,15 +60,19 @@ static s64 ns_from_statx(const struct statx_timestamp *time)
 	return (s64)time->tv_sec * (s64)CLOCK_NS_PER_S + time->tv_nsec;
 }
 
-/* On a worker, or of a file that was not read. */
-static void file_unref(struct target_file *file)
+static void file_free(struct target_file *file)
 {
-	if (!file || atomic_fetch_sub(&file->ref_cnt, 1) != 1)
-		return;
 	close(file->path_fd);
 	if (file->fd >= 0)
 		close(file->fd);
 	free(file);
+}
+
+/* On a worker, or of a file that was not read. */
+static void file_unref(struct target_file *file)
+{
+	if (file && atomic_fetch_sub(&file->ref_cnt, 1) == 1)
+		file_free(file);
 }
 
 /* Takes path_fd over. */
@@ -348,7 +352,7 @@ static void run_close(void *block)
 {
 	struct target_file **file = block;
 
-	file_unref(*file);
+	file_free(*file);
 	*file = NULL;
 }
 
@@ -360,8 +364,11 @@ void target_file_close(struct target_file *file)
 	u64 device;
 	int err;
 
-	if (!file || file->fd < 0) {
-		file_unref(file);
+	/* A read that was given up opens and closes it. */
+	if (!file || atomic_fetch_sub(&file->ref_cnt, 1) != 1)
+		return;
+	if (file->fd < 0) {
+		file_free(file);
 		return;
 	}
 	device = file->id.dev;
