@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 panopy_unit_test(base_id_map_test SOURCES base_id_map_test.c STAGES base)
+panopy_unit_test(base_huge_pages_test SOURCES base_huge_pages_test.c STAGES base)
 panopy_unit_test(base_byte_buf_test SOURCES base_byte_buf_test.c STAGES base)
 panopy_unit_test(base_atomic_file_test SOURCES base_atomic_file_test.c STAGES base)
 panopy_unit_test(base_byte_reader_test SOURCES base_byte_reader_test.c STAGES base)

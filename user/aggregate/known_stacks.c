@@ -2,8 +2,8 @@
 #include "aggregate/known_stacks.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
+#include "base/huge_pages.h"
 #include "stack_slot.h"
 
 struct known_stacks {
@@ -12,7 +12,7 @@ struct known_stacks {
 
 int known_stacks_new(struct known_stacks **ret_stacks)
 {
-	struct known_stacks *stacks = calloc(1, sizeof(*stacks));
+	struct known_stacks *stacks = huge_pages_alloc(sizeof(*stacks));
 
 	if (!stacks)
 		return -ENOMEM;
@@ -22,7 +22,7 @@ int known_stacks_new(struct known_stacks **ret_stacks)
 
 void known_stacks_free(struct known_stacks *stacks)
 {
-	free(stacks);
+	huge_pages_free(stacks, sizeof(*stacks));
 }
 
 void known_stacks_put(struct known_stacks *stacks, const struct known_stack *stack)
