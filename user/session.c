@@ -22,7 +22,7 @@
 
 enum {
 	/* Samples wait at most this long for their batch. */
-	LOOP_INTERVAL_MS = 100,
+	LOOP_INTERVAL_MS = 250,
 	/* While a process is in the middle of an exec. */
 	UNDECIDED_INTERVAL_MS = 5,
 	/* Between two wake-ups by mappings: an exec makes a dozen of them, and perf's records of every fork and exit of
