@@ -2,12 +2,13 @@
 #include "base/byte_buf.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAP_FIRST = 256 };
+enum {
+	CAP_FIRST = 256,
+	NUMBER_DIGITS = 20, /* of the largest of 64 bits */
+};
 
 void byte_buf_init(struct byte_buf *buf, size_t max)
 {
@@ -72,8 +73,11 @@ int byte_buf_add_char(struct byte_buf *buf, char c)
 
 int byte_buf_add_number(struct byte_buf *buf, u64 number)
 {
-	char text[24];
-	int sz = snprintf(text, sizeof(text), "%" PRIu64, number);
+	char digits[NUMBER_DIGITS];
+	char *first = digits + sizeof(digits);
 
-	return byte_buf_add(buf, text, (size_t)sz);
+	do
+		*--first = (char)('0' + number % 10);
+	while (number /= 10);
+	return byte_buf_add(buf, first, (size_t)(digits + sizeof(digits) - first));
 }

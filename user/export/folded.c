@@ -35,7 +35,9 @@ struct folded {
 	const struct exporter_input *input;
 	struct root_labels *labels; /* NULL where processes and threads stand at the root */
 	struct string_table *texts;
-	u32 *frame_texts; /* frame id -> text id, NO_TEXT until it is rendered */
+	u32 *frame_texts;   /* frame id -> text id, NO_TEXT until it is rendered */
+	u32 *process_texts; /* the same by process id, of what stands at its stacks' root */
+	size_t process_cnt;
 	struct byte_buf scratch;
 	u32 *ids; /* of all lines, one behind the other */
 	size_t id_cnt, id_cap;
@@ -156,18 +158,38 @@ static int intern_marker(struct folded *folded, const struct profile_stack *stac
 	return err ? err : intern_scratch(folded, ret_id);
 }
 
+static int intern_process(struct folded *folded, u32 process_id, u32 *ret_id)
+{
+	const struct process *process = process_table_at(folded->input->processes, process_id);
+
+	if (folded->labels)
+		return intern_label(folded, process_id, ret_id);
+	return intern_root(folded, "", process ? process->comm : "?", process ? (u64)process->pid : 0,
+			   ret_id);
+}
+
+static int process_text(struct folded *folded, u32 process_id, u32 *ret_id)
+{
+	u32 *text_id;
+	int err = 0;
+
+	if (process_id >= folded->process_cnt)
+		return intern_process(folded, process_id, ret_id);
+	text_id = &folded->process_texts[process_id];
+	if (*text_id == NO_TEXT)
+		err = intern_process(folded, process_id, text_id);
+	*ret_id = *text_id;
+	return err;
+}
+
 /* The frames of ours above the stack; returns how many through *cnt. */
 static int root_texts(struct folded *folded, const struct profile_stack *stack, u32 *ids, size_t *cnt)
 {
 	enum exporter_per per = folded->input->per;
-	const struct process *process = process_table_at(folded->input->processes, stack->process_id);
 	int err = 0;
 
-	if (folded->labels)
-		err = intern_label(folded, stack->process_id, &ids[(*cnt)++]);
-	else if (per != EXPORTER_PER_NONE)
-		err = intern_root(folded, "", process ? process->comm : "?", process ? (u64)process->pid : 0,
-				  &ids[(*cnt)++]);
+	if (per != EXPORTER_PER_NONE)
+		err = process_text(folded, stack->process_id, &ids[(*cnt)++]);
 	if (!err && per == EXPORTER_PER_THREAD)
 		err = intern_root(folded, "thread ", stack->thread_name, stack->tid, &ids[(*cnt)++]);
 	if (!err && stack->status != SAMPLE_EXACT && stack->status != SAMPLE_COMPLETED)
@@ -329,6 +351,15 @@ static int labels_for(struct folded *folded, const struct exporter_input *input)
 	}
 }
 
+static u32 *no_texts(size_t cnt)
+{
+	u32 *texts = malloc((cnt ? cnt : 1) * sizeof(*texts));
+
+	for (size_t i = 0; texts && i < cnt; i++)
+		texts[i] = NO_TEXT;
+	return texts;
+}
+
 static int folded_init(struct folded *folded, const struct exporter_input *input)
 {
 	size_t frame_cnt = frame_table_count(profile_frames(input->profile));
@@ -337,10 +368,11 @@ static int folded_init(struct folded *folded, const struct exporter_input *input
 	*folded = (struct folded){.input = input, .seed = hash_seed()};
 	byte_buf_init(&folded->scratch, MAX_TEXT_SZ);
 	id_map_init(&folded->line_ids, ID_MAP_NONE);
-	folded->frame_texts = malloc(frame_cnt * sizeof(*folded->frame_texts));
-	if (!folded->frame_texts)
+	folded->process_cnt = process_table_count(input->processes);
+	folded->frame_texts = no_texts(frame_cnt);
+	folded->process_texts = no_texts(folded->process_cnt);
+	if (!folded->frame_texts || !folded->process_texts)
 		return -ENOMEM;
-	memset(folded->frame_texts, 0xff, frame_cnt * sizeof(*folded->frame_texts));
 	err = labels_for(folded, input);
 	return err ? err : string_table_new(&folded->texts, MAX_TEXTS_BYTES);
 }
@@ -352,6 +384,7 @@ static void folded_release(struct folded *folded)
 	byte_buf_release(&folded->scratch);
 	id_map_release(&folded->line_ids);
 	free(folded->frame_texts);
+	free(folded->process_texts);
 	free(folded->ids);
 	free(folded->lines);
 }
