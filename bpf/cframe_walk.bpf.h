@@ -33,12 +33,15 @@ static __always_inline long cframe_read(const struct walk *w, u64 addr, struct c
 	return 0;
 }
 
-/* Whether the walk showed that its cframe was entered but not filled yet. A chain that was cut before
- * any entry frame shows nothing: it stays truncated. */
+/* Whether the walk showed that its cframe was entered but not filled yet. A chain that just ends before any
+ * entry frame shows nothing, since that of a generator being suspended does so, too: it stays truncated. One
+ * that leads nowhere was left behind: those behind the leaf wait for it, and lie where frames do. */
 static __always_inline int cframe_is_unfilled(const struct walk *w, u64 outer_current_frame)
 {
 	if (w->entry_seen)
 		return w->entry_previous != outer_current_frame;
+	if (w->reason == SAMPLE_REASON_BAD_POINTER || w->reason == SAMPLE_REASON_CYCLE)
+		return 1;
 	/* A frame of this thread's data stack that is not resident: the evaluation runs. */
 	if (w->reason == SAMPLE_REASON_PAGE_FAULT && w->frame >= w->chunk_lo && w->frame < w->chunk_hi)
 		return 0;

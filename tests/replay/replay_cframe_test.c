@@ -159,6 +159,46 @@ static void stale_link_of_the_new_frame(void **state)
 	}
 }
 
+static void assert_exact_outer_stack(struct image_case *c, const char *what)
+{
+	struct walker_output walk;
+
+	image_case_walk(c, &walk);
+	if (walk.status != SAMPLE_EXACT)
+		fail_msg("%s: %s: status %d, reason %d", c->name, what, walk.status, walk.reason);
+	assert_outer_stack(c, what);
+}
+
+/* Frames that can be read, but whose callers lie where no frame does, or in no order that calls have. */
+static void stale_chain_that_leads_nowhere(void **state)
+{
+	size_t applied = 0;
+
+	for (size_t i = 0; i < case_cnt; i++) {
+		struct image_case *c = &cases[i];
+		u64 top;
+
+		if (!is_usable(c))
+			continue;
+		top = datastack_top(c);
+		put_zeros(c, top);
+		put_zeros(c, FAKE_FRAME);
+		put_frame(c, top, FAKE_FRAME, 0, 0);
+		put_frame(c, FAKE_FRAME, c->chain[0].addr, 0, 0);
+		enter_cframe(c, top);
+		assert_exact_outer_stack(c, "a caller on no data stack");
+		put_zeros(c, top);
+		put_zeros(c, top + 200);
+		put_frame(c, top, top + 200, 0, 0);
+		put_frame(c, top + 200, c->chain[0].addr, 0, 0);
+		patch_u64(c, c->tstate + c->layout.tstate_datastack_top, top + 400);
+		enter_cframe(c, top);
+		assert_exact_outer_stack(c, "a caller above its callee");
+		applied++;
+	}
+	assert_true(applied >= 15);
+}
+
 static void cframe_names_nothing(void **state)
 {
 	static const u64 nothing[] = {0, 0x10, 0xffffffffffffff00ULL, 0x00006b0000000000ULL};
@@ -246,6 +286,7 @@ int main(void)
 		cmocka_unit_test(stale_popped_frame),
 		cmocka_unit_test(stale_frame_of_another_caller),
 		cmocka_unit_test(stale_link_of_the_new_frame),
+		cmocka_unit_test(stale_chain_that_leads_nowhere),
 		cmocka_unit_test(cframe_names_nothing),
 		cmocka_unit_test(two_unfilled_cframes),
 		cmocka_unit_test(cframe_unreadable),
