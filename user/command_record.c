@@ -340,6 +340,8 @@ int command_record(struct options *options)
 	/* Only now: the command would inherit it. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
+	/* Ignored by who started panopy: the command's end would never be told, nor its status. */
+	signal(SIGCHLD, SIG_DFL);
 	open_files_raise();
 	priority_raise();
 	err = session_open(&session, &config, message, sizeof(message), &exit_code);

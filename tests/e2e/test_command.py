@@ -9,9 +9,9 @@ from lib.folded import names
 from lib.hosts import on_host, one_per_minor
 
 
-def run(t, *command, options=(), stdin=None, folder="record", popen=None, left_running=False):
+def run(t, *command, options=(), stdin=None, folder="record", popen=None, left_running=False, prefix=()):
     settings = {"stdin": subprocess.PIPE if stdin is not None else subprocess.DEVNULL, **(popen or {})}
-    recording = t.panopy_record("-r", "1khz", *options, "--", *command, folder=folder, popen=settings)
+    recording = t.panopy_record("-r", "1khz", *options, "--", *command, folder=folder, popen=settings, prefix=prefix)
     if stdin is not None:
         recording.process.stdin.write(stdin)
     return recording.finish(left_running=left_running)
@@ -37,6 +37,16 @@ def test_status(t):
         recording = run(t, *python.argv("status.py", *arguments))
         t.claim(recording.status == want, f"{arguments[0]} {arguments[1]}: status {want}", recording.explain())
         t.claim(recording.stacks(), "and the profile is written", recording.explain())
+
+
+def test_ignored_children(t):
+    """panopy was started with SIGCHLD ignored: the command's end is seen, and its status; the command ignores it, too"""
+    python = on_host(t.pythons)
+    ignoring = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    asked = "import signal, sys; print(signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN, flush=True); sys.exit(7)"
+    recording = run(t, python.command, "-c", asked, prefix=(python.command, "-c", ignoring))
+    t.claim(recording.status == 7, "status 7", recording.explain())
+    t.claim(recording.stdout == b"True\n", "SIGCHLD is ignored in the command", recording.stdout)
 
 
 def test_left_running(t):
