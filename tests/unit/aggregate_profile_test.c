@@ -160,6 +160,7 @@ static void test_full_tree_folds(void **state)
 	assert_stacks(profile, "0/1/0/0: 2 3 4=1;0/1/0/0/folded: 2 3 4=2;0/1/0/0/folded:=1;"
 			       "0/2/0/0/folded:=1;");
 	assert_int_equal(profile_totals(profile)->folded_samples, 4);
+	assert_int_equal(profile_totals(profile)->flawed_samples, 4);
 	assert_int_equal(profile_totals(profile)->samples, 5);
 	profile_free(profile);
 }
@@ -175,6 +176,8 @@ static void test_too_many_threads(void **state)
 	add(profile, 0, 2, frames, 1);
 	assert_stacks(profile, "0/1/0/0: 2=1;0/2/0/0: 2=2;0/0/0/0: 2=2;1/0/0/0: 2=1;");
 	assert_int_equal(profile_totals(profile)->folded_thread_samples, 3);
+	/* Their stacks are whole. */
+	assert_int_equal(profile_totals(profile)->flawed_samples, 0);
 	assert_int_equal(profile_process_totals(profile, 0)->folded_thread_samples, 2);
 	profile_free(profile);
 }
@@ -194,6 +197,7 @@ static void test_too_many_frames(void **state)
 	assert_int_equal(profile_add(profile, &sample, &node), 0);
 	assert_int_equal(profile_repeat(profile, &again, node), 0);
 	assert_int_equal(profile_totals(profile)->folded_frame_samples, 3);
+	assert_int_equal(profile_totals(profile)->flawed_samples, 3);
 	assert_int_equal(profile_totals(profile)->folded_samples, 0);
 	profile_free(profile);
 }

@@ -196,14 +196,20 @@ static void test_numbers(void **state)
 	struct fixture *fixture = *state;
 	struct summary *summary = &fixture->summary;
 
-	assert_int_equal(summary_lost_samples(summary), 4);
+	assert_int_equal(summary_lost_samples(summary->bpf_stats, summary->losses), 4);
 	/* 4 lost, 2 late, 3 truncated and 1 unnamed of 104 that fired. */
 	assert_true(summary_bad_percent(summary) > 9.615 && summary_bad_percent(summary) < 9.616);
+	/* 4 truncated ones have an unnamed frame as well. */
+	add_samples(fixture->profile, 0, 4, SAMPLE_TRUNCATED, SAMPLE_REASON_CYCLE, FRAME_ID_UNNAMED, 1);
+	assert_true(summary_bad_percent(summary) > 12.962 && summary_bad_percent(summary) < 12.963);
+	/* Nor has a frame that found no room a name. */
+	add_samples(fixture->profile, 0, 2, SAMPLE_EXACT, SAMPLE_REASON_NONE, FRAME_ID_FOLDED, 0);
+	assert_true(summary_bad_percent(summary) > 14.545 && summary_bad_percent(summary) < 14.546);
 	/* Whatever a sample was lost to. */
 	summary->losses[SUMMARY_LOSS_PROCESS_UNKNOWN] = 10;
 	summary->losses[SUMMARY_LOSS_STACK_UNKNOWN] = 100;
 	summary->losses[SUMMARY_LOSS_NO_MEMORY] = 1000;
-	assert_int_equal(summary_lost_samples(summary), 1114);
+	assert_int_equal(summary_lost_samples(summary->bpf_stats, summary->losses), 1114);
 	assert_true(summary_achieved_hz(summary) == 99);
 	summary->bpf_stats[BPF_STAT_TICKS] = 0;
 	summary->bpf_stats[BPF_STAT_TICKS_NOT_DELIVERED] = 0;

@@ -371,6 +371,8 @@ static void count(struct profile_totals *totals, const struct profile_sample *sa
 	totals->folded_samples += leaf->folded;
 	totals->folded_frame_samples += leaf->has_folded_frame;
 	totals->folded_thread_samples += !is_own_thread;
+	totals->flawed_samples += sample->status == SAMPLE_LATE || sample->status == SAMPLE_TRUNCATED ||
+				  sample->unnamed_cnt > 0 || leaf->folded || leaf->has_folded_frame;
 }
 
 static void rename_thread(struct thread *thread, const char *name)

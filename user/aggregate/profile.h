@@ -72,6 +72,7 @@ struct profile_totals {
 	u64 folded_samples;	   /* in a shorter stack: the tree was full */
 	u64 folded_frame_samples;  /* with at least one FRAME_ID_FOLDED */
 	u64 folded_thread_samples; /* of threads that found no room */
+	u64 flawed_samples;	   /* late, truncated, folded, or with a frame that is unnamed or folded */
 };
 
 const struct profile_totals *profile_totals(const struct profile *profile);

@@ -26,23 +26,19 @@ static double percent(u64 part, u64 whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-u64 summary_lost_samples(const struct summary *summary)
+u64 summary_lost_samples(const u64 *bpf_stats, const u64 *losses)
 {
-	return summary->bpf_stats[BPF_STAT_SAMPLES_DROPPED] + summary->losses[SUMMARY_LOSS_RECORD_INVALID] +
-	       summary->losses[SUMMARY_LOSS_PROCESS_UNKNOWN] + summary->losses[SUMMARY_LOSS_STACK_UNKNOWN] +
-	       summary->losses[SUMMARY_LOSS_NO_MEMORY];
+	return bpf_stats[BPF_STAT_SAMPLES_DROPPED] + losses[SUMMARY_LOSS_RECORD_INVALID] +
+	       losses[SUMMARY_LOSS_PROCESS_UNKNOWN] + losses[SUMMARY_LOSS_STACK_UNKNOWN] +
+	       losses[SUMMARY_LOSS_NO_MEMORY];
 }
 
 double summary_bad_percent(const struct summary *summary)
 {
 	const struct profile_totals *totals = profile_totals(summary->profile);
-	u64 lost = summary_lost_samples(summary);
-	u64 fired = totals->samples + lost;
-	u64 bad = lost + totals->by_status[SAMPLE_LATE] + totals->by_status[SAMPLE_TRUNCATED] +
-		  totals->unnamed_samples;
+	u64 lost = summary_lost_samples(summary->bpf_stats, summary->losses);
 
-	/* A truncated sample may have unnamed frames as well. */
-	return percent(bad < fired ? bad : fired, fired);
+	return percent(lost + totals->flawed_samples, lost + totals->samples);
 }
 
 double summary_achieved_hz(const struct summary *summary)

@@ -84,9 +84,9 @@ struct summary {
 };
 
 /* Samples that fired and did not make it into the profile: what must be zero. */
-u64 summary_lost_samples(const struct summary *summary);
-/* Percent of all samples that fired which were lost, late, truncated or have an unnamed frame; what
- * --strict compares. 0 when there were none. */
+u64 summary_lost_samples(const u64 *bpf_stats, const u64 *losses);
+/* Percent of all samples that fired which were lost, late, truncated (folded ones included) or have an unnamed (or
+ * folded) frame; what --strict compares. 0 when there were none. */
 double summary_bad_percent(const struct summary *summary);
 /* The rate asked for times the share of the due ticks that came; the asked one when none was due. */
 double summary_achieved_hz(const struct summary *summary);

@@ -32,7 +32,7 @@ class Stack(NamedTuple):
     @property
     def flagged(self):
         """Not whole, not proven, or not named: what --strict counts."""
-        return self.status in ("truncated", "late") or any(f.name == "[unnamed]" for f in self.frames)
+        return self.status in ("truncated", "late") or any(f.name in ("[unnamed]", "[folded]") for f in self.frames)
 
 
 def unescape(text):
