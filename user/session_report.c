@@ -39,7 +39,7 @@ void session_draw_progress(struct session *session, u64 now)
 	bpf_counters_read(bpf_loader_stats_fd(session->loader), stats);
 	values.samples = profile_totals(session->profile)->samples;
 	values.lost = summary_lost_samples(stats, session->losses);
-	values.own_cpu_ns = session_own_cpu_ns(&user_ns, &system_ns) + stats[BPF_STAT_SAMPLE_NS];
+	values.own_cpu_ns = session_own_cpu_ns(&user_ns, &system_ns) + summary_kernel_ns(stats);
 	progress_draw(&values, session->options->quiet);
 }
 

@@ -115,6 +115,7 @@ static void fill_summary(struct fixture *fixture)
 	summary->bpf_stats[BPF_STAT_SAMPLES] = 100;
 	summary->bpf_stats[BPF_STAT_SAMPLES_DROPPED] = 3;
 	summary->bpf_stats[BPF_STAT_RUN_NS] = 500000;
+	summary->bpf_stats[BPF_STAT_RESUME_NS] = 200000;
 	summary->bpf_stats[BPF_STAT_SAMPLE_NS] = 250000;
 	summary->losses[SUMMARY_LOSS_RECORD_INVALID] = 1;
 }
@@ -249,7 +250,7 @@ static void test_text(void **state)
 	static const char *const PIECES[] = {
 		"100 samples of 1 process, 1 thread in 10.0 s (1.00 s of CPU time)",
 		"rate: 100 Hz asked, 99 Hz achieved",
-		"own CPU: 30.0 ms user, 20.0 ms system, 500 us sampler (0.50 % of one CPU)\n",
+		"own CPU: 30.0 ms user, 20.0 ms system, 700 us sampler (0.50 % of one CPU)\n",
 		"             2    2.000 %  late: frame budget\n",
 		"truncated: cycle",
 		"no python frame: no frames",

@@ -41,6 +41,11 @@ double summary_bad_percent(const struct summary *summary)
 	return percent(lost + totals->flawed_samples, lost + totals->samples);
 }
 
+u64 summary_kernel_ns(const u64 *bpf_stats)
+{
+	return bpf_stats[BPF_STAT_RUN_NS] + bpf_stats[BPF_STAT_RESUME_NS];
+}
+
 double summary_achieved_hz(const struct summary *summary)
 {
 	u64 came = summary->bpf_stats[BPF_STAT_TICKS];
@@ -80,7 +85,7 @@ static void print_overview(FILE *out, const struct summary *summary)
 
 static void print_own_cost(FILE *out, const struct summary *summary)
 {
-	u64 kernel_ns = summary->bpf_stats[BPF_STAT_RUN_NS];
+	u64 kernel_ns = summary_kernel_ns(summary->bpf_stats);
 	u64 user_ns = summary->own_user_ns + summary->own_system_ns;
 	char texts[3][CLOCK_DURATION_SZ];
 

@@ -88,6 +88,8 @@ u64 summary_lost_samples(const u64 *bpf_stats, const u64 *losses);
 /* Percent of all samples that fired which were lost, late, truncated (folded ones included) or have an unnamed (or
  * folded) frame; what --strict compares. 0 when there were none. */
 double summary_bad_percent(const struct summary *summary);
+/* Time of the sampler in the kernel: in the interrupt, and on threads' return to user mode (waits for pages included). */
+u64 summary_kernel_ns(const u64 *bpf_stats);
 /* The rate asked for times the share of the due ticks that came; the asked one when none was due. */
 double summary_achieved_hz(const struct summary *summary);
 

@@ -150,7 +150,7 @@ static void add_own(struct json_object *root, const struct summary *summary)
 	add_u64(own, "system_ns", summary->own_system_ns);
 	add_u64(own, "startup_user_ns", summary->startup_user_ns);
 	add_u64(own, "startup_system_ns", summary->startup_system_ns);
-	add_u64(own, "kernel_ns", summary->bpf_stats[BPF_STAT_RUN_NS]);
+	add_u64(own, "kernel_ns", summary_kernel_ns(summary->bpf_stats));
 	add_double(own, "kernel_ns_per_sample",
 		   sent ? (double)summary->bpf_stats[BPF_STAT_SAMPLE_NS] / (double)sent : 0);
 	add_u64(own, "peak_rss_bytes", summary->own_peak_rss_bytes);
