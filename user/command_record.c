@@ -296,6 +296,7 @@ static int finish(struct session *session, struct options *options, pid_t child,
 	summary.format = "folded";
 	err = write_profile(options, &summary);
 	err = write_summary(options, &summary) ?: err;
+	log_hurry(false);
 	if (!options->quiet)
 		summary_print(stderr, &summary, log_use_color());
 	if (err)
@@ -330,6 +331,8 @@ int command_record(struct options *options)
 	}
 	selection_warn(options->selection);
 	stop_signals_block();
+	/* No signal would end the wait for a reader of messages. */
+	log_hurry(true);
 	if (options->argv) {
 		err = launch_command(options->argv, &config.child, &config.child_go_fd);
 		if (err) {
@@ -348,6 +351,8 @@ int command_record(struct options *options)
 	if (config.child_go_fd >= 0)
 		close(config.child_go_fd);
 	if (err) {
+		stop_signals_abort(true);
+		log_hurry(false);
 		log_error(LOG_TOPIC_MAIN, "%s", message);
 		return exit_code;
 	}

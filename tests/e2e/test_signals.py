@@ -45,6 +45,31 @@ def test_abort(t):
             recording.process.poll())
 
 
+def test_unread_messages(t):
+    """nobody reads its messages: the recording goes on and ends when asked; what could not be said is counted"""
+    target = t.start(t.pythons[-1], "shares.py", 600)
+    reader, writer = os.pipe()
+    fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+    os.write(writer, b"-" * 4096)
+    recording = t.panopy_record("-r", "1khz", "--stats=1", "-p", target.pid, popen={"stderr": writer})
+    os.close(writer)
+    time.sleep(3.5)
+    recording.interrupt(signal.SIGTERM)
+    end = time.monotonic() + 10
+    while not os.path.exists(recording.summary_path) and time.monotonic() < end:
+        time.sleep(0.05)
+    written = os.path.exists(recording.summary_path)
+    with open(reader, encoding="utf-8") as file:
+        if not written:
+            recording.interrupt(signal.SIGKILL)
+        said = file.read()
+    recording.finish(20)
+    t.claim(written and recording.status == 0, f"SIGTERM: the files are written, status {recording.status}", said)
+    count = sum(s.count for s in recording.stacks(target.pid)) if written else 0
+    t.claim(count > 1500, f"the samples of all the time are there ({count})")
+    t.claim("messages are missing" in said and "samples of 1 process" in said, "it says so, and sums up once it is read", said)
+
+
 def test_first_after_the_end(t):
     """a SIGTERM while a recording that ended by itself is written does not end it, a second one does"""
     for second in (False, True):

@@ -6,6 +6,7 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,12 +18,17 @@
 enum {
 	LINE_SZ = 2048, /* longer messages are cut; the longest are libbpf's verifier logs */
 	STATUS_SZ = 512,
+	HURRIED_SZ = 4096, /* a pipe that is ready takes so much at once (Linux, PIPE_BUF) */
+	HURRIED_MS = 100,
 };
 
 static struct {
 	enum log_level levels[LOG_TOPIC_COUNT];
 	enum log_color color;
 	bool initialized;
+	bool hurried;
+	bool is_stuck; /* nobody read when it was last looked */
+	size_t dropped_cnt;
 	char status[STATUS_SZ]; /* what the bottom line shows; "" for none */
 } g_log;
 
@@ -92,10 +98,26 @@ int log_terminal_width(int fd)
 	return width;
 }
 
+/* Waits for room a moment, and not again before there was some. */
+static bool has_room(void)
+{
+	struct pollfd pollfd = {.fd = STDERR_FILENO, .events = POLLOUT};
+
+	g_log.is_stuck = poll(&pollfd, 1, g_log.is_stuck ? 0 : HURRIED_MS) == 0;
+	return !g_log.is_stuck;
+}
+
 static void write_stderr(const char *text, size_t sz)
 {
 	while (sz) {
-		ssize_t done = write(STDERR_FILENO, text, sz);
+		size_t piece = g_log.hurried && sz > HURRIED_SZ ? HURRIED_SZ : sz;
+		ssize_t done;
+
+		if (g_log.hurried && !has_room()) {
+			g_log.dropped_cnt++;
+			return;
+		}
+		done = write(STDERR_FILENO, text, piece);
 
 		if (done < 0 && errno == EINTR)
 			continue;
@@ -225,6 +247,17 @@ void log_block(const char *text)
 	write_stderr(text, strlen(text));
 	write_stderr(g_log.status, strlen(g_log.status));
 	errno = saved_errno;
+}
+
+void log_hurry(bool hurried)
+{
+	size_t dropped_cnt = g_log.dropped_cnt;
+
+	g_log.hurried = hurried;
+	g_log.dropped_cnt = 0;
+	if (dropped_cnt)
+		log_warning(LOG_TOPIC_MAIN,
+			    "standard error was not read for a while: %zu messages are missing", dropped_cnt);
 }
 
 void log_status_line(const char *text)

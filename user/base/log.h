@@ -58,6 +58,10 @@ void log_writev(enum log_topic topic, enum log_level level, const char *format, 
  * text is cut at the terminal's width. */
 void log_status_line(const char *text);
 
+/* As long as it is set, nobody who leaves stderr unread can hold the caller up: what finds no room for 100 ms is
+ * dropped, and at the end that is said. */
+void log_hurry(bool hurried);
+
 /* Writes whole lines to stderr as they are, above the bottom line. */
 void log_block(const char *text);
 
