@@ -24,6 +24,17 @@
 #include "runtime/runtime_detect.h"
 
 static struct runtime_detector *detector;
+static size_t inspected_cnt;
+
+int __real_interpreter_file_inspect(struct target_file *file, const char *path,
+				    struct interpreter_file *ret_info);
+
+int __wrap_interpreter_file_inspect(struct target_file *file, const char *path,
+				    struct interpreter_file *ret_info)
+{
+	inspected_cnt++;
+	return __real_interpreter_file_inspect(file, path, ret_info);
+}
 
 static int set_up(void **state)
 {
@@ -502,6 +513,50 @@ static void what_the_budget_leaves_is_named(void **state)
 	runtime_detector_free(hurried);
 }
 
+/* How many files it takes to find that version in the process. */
+static size_t inspected_of(pid_t pid, u32 version)
+{
+	size_t before = inspected_cnt;
+	struct py_runtime runtime;
+
+	assert_int_equal(runtime_detect(detector, pid, &runtime), 0);
+	assert_int_equal(runtime.version, version);
+	return inspected_cnt - before;
+}
+
+static void each_file_is_looked_into_once(void **state)
+{
+	char path[] = "/tmp/panopy-detect-XXXXXX";
+	struct elf_fixture elf;
+	pid_t pid;
+	void *addr;
+	int fd = mkstemp(path);
+
+	elf_fixture_init(&elf, 0x030b02f0);
+	assert_int_equal(pwrite(fd, &elf, sizeof(elf), 0), sizeof(elf));
+	addr = mmap(NULL, sizeof(elf), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_true(addr != MAP_FAILED);
+	assert_true(inspected_of(getpid(), 0x030b02f0) > 0);
+	assert_int_equal(inspected_of(getpid(), 0x030b02f0), 0);
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(inspected_of(pid, 0x030b02f0), 0);
+	/* Another one by size and times, under the same inode. */
+	elf_fixture_init(&elf, 0x030b03f0);
+	assert_int_equal(pwrite(fd, &elf, sizeof(elf), 0), sizeof(elf));
+	assert_int_equal(ftruncate(fd, sizeof(elf) + 1), 0);
+	assert_int_equal(inspected_of(pid, 0x030b03f0), 1);
+	assert_int_equal(inspected_of(getpid(), 0x030b03f0), 0);
+	stop(pid);
+	munmap(addr, sizeof(elf));
+	close(fd);
+	unlink(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -516,6 +571,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_refused_by_other_names),
 		cmocka_unit_test(test_one_mapping),
 		cmocka_unit_test(what_the_budget_leaves_is_named),
+		cmocka_unit_test(each_file_is_looked_into_once),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);
