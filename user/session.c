@@ -124,10 +124,10 @@ static void warn_of_cpus(struct session *session, int err)
 /* Follows CPU hotplug. */
 static void refresh_cpus(struct session *session, u64 now)
 {
-	int changed = perf_timers_refresh(session->timers, now);
-	int err = changed < 0 ? changed : 0;
+	bool changed;
+	int err = perf_timers_refresh(session->timers, now, &changed);
 
-	if (changed > 0 || session->listens_anew) {
+	if (changed || session->listens_anew) {
 		int listening = mapping_events_refresh(session->mappings);
 
 		session->listens_anew = listening < 0;

@@ -188,13 +188,14 @@ static void timers_close_dead(struct perf_timers *timers, u64 now_ns)
 	}
 }
 
-int perf_timers_refresh(struct perf_timers *timers, u64 now_ns)
+int perf_timers_refresh(struct perf_timers *timers, u64 now_ns, bool *ret_changed)
 {
 	char online[ONLINE_TEXT_SZ];
 	int err = online_read(online);
 	size_t cnt;
 	bool changed;
 
+	*ret_changed = false;
 	if (err)
 		return err;
 	changed = strcmp(online, timers->online) != 0;
@@ -202,9 +203,8 @@ int perf_timers_refresh(struct perf_timers *timers, u64 now_ns)
 	timers_close_dead(timers, now_ns);
 	cnt = perf_timers_cpu_count(timers);
 	err = timers_match(timers, online);
-	if (err)
-		return err; /* those that have none are tried again at the next call */
-	return changed || perf_timers_cpu_count(timers) != cnt;
+	*ret_changed = changed || perf_timers_cpu_count(timers) != cnt;
+	return err;
 }
 
 size_t perf_timers_cpu_count(const struct perf_timers *timers)

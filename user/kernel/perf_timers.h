@@ -3,6 +3,7 @@
 #ifndef PANOPY_KERNEL_PERF_TIMERS_H
 #define PANOPY_KERNEL_PERF_TIMERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "shared_types.h"
@@ -25,9 +26,9 @@ void perf_timers_stop(struct perf_timers *timers);
 /* Follows CPU hotplug: starts timers on CPUs that came online, drops those of CPUs that left, and starts
  * anew a timer that has not fired for a second and four periods (its CPU left and came back in between).
  * Call about once a second with CLOCK_MONOTONIC; one read of a small file and one map lookup a CPU when
- * nothing changed. 1 when a timer was started or dropped, 0 when not, or -errno: a CPU has no timer, and the
- * next call tries again. */
-int perf_timers_refresh(struct perf_timers *timers, u64 now_ns);
+ * nothing changed. -errno: a CPU has no timer, and the next call tries again. *ret_changed, also then: one was started
+ * or dropped. */
+int perf_timers_refresh(struct perf_timers *timers, u64 now_ns, bool *ret_changed);
 size_t perf_timers_cpu_count(const struct perf_timers *timers);
 
 #endif
