@@ -19,6 +19,7 @@
 #include "kernel_compat.bpf.h"
 #include "sent_stacks.bpf.h"
 #include "stack_take.bpf.h"
+#include "vain_search.bpf.h"
 
 enum {
 	RESUME_SLOTS = 4096,
@@ -179,6 +180,8 @@ __noinline int resume_walk(u32 id, u32 slot_idx, u32 chunks, u32 sending)
 	resume_record_begin(scratch_sample(s), slot);
 	bpf_get_current_comm(scratch_sample(s)->comm, LIMIT_COMM_SZ);
 	reason = stack_walk(s, tid);
+	if (s->walk.searched && reason == SAMPLE_REASON_NO_THREAD_STATE)
+		doubt_vain_search(id, tid);
 	if (walk_is_suspended(&s->walk) && slot->was_user) {
 		bpf_probe_read_kernel(s->walk.registers, REGS_CNT * sizeof(u64), regs);
 		walk_behind_suspended(s);

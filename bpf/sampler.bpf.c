@@ -14,6 +14,7 @@
 #include "sent_stacks.bpf.h"
 #include "stack_take.bpf.h"
 #include "tick.bpf.h"
+#include "vain_search.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -52,20 +53,6 @@ static __always_inline void sample_begin(struct walk_scratch *s, const struct pr
 	record->tid = (u32)pid_tgid;
 	record->weight = weight;
 	bpf_get_current_comm(record->comm, sizeof(record->comm));
-}
-
-/* Of a thread so young that its state may be linked and not have its id yet, a vain search does not stand. Not inlined,
- * for the walk needs the stack. */
-static __noinline int doubt_vain_search(u32 id, u32 tid)
-{
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	u32 slot_idx = thread_slot_idx(tid);
-	struct thread_slot *slot = bpf_map_lookup_elem(&thread_slots, &slot_idx);
-	struct walk_scratch *s = scratch_get(id);
-
-	if (s && slot && task_age_ns(task, scratch_sample(s)->hdr.time_ns) < THREAD_UNKNOWN_NS)
-		slot->owner = 0;
-	return 0;
 }
 
 static __always_inline void sample_take(struct walk_scratch *s, struct bpf_perf_event_data *ctx,

@@ -36,7 +36,7 @@ enum {
 };
 
 /* A vain search stands no longer, for a state may be linked before it has its thread's id (of a thread that is
- * younger it does not stand at all: sampler.bpf.c), and a new one may lie where the list's head was before. */
+ * younger it does not stand at all: vain_search.bpf.h), and a new one may lie where the list's head was before. */
 #define THREAD_UNKNOWN_NS 100000000ULL
 
 /* What a step of the search says. */

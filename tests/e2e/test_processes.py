@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that start, fork, exec, end and change while a recording runs."""
+import collections
 import json
 import os
 import shutil
@@ -9,7 +10,7 @@ import time
 
 from lib import legal
 from lib.folded import names
-from lib.hosts import TARGETS, one_per_minor
+from lib.hosts import TARGETS, on_host, one_per_minor
 from lib.source import Source, patterns, stack_matches
 
 BRIEF, FORKS, EXECS, CHURN, DAEMONS = (Source(n + ".py") for n in ("brief", "forks", "execs", "threadchurn", "daemons"))
@@ -137,6 +138,21 @@ def test_thread_churn(t):
         flagged = sum(s.count for s in stacks if s.flagged)
         t.claim(flagged <= max(3, 0.005 * count), f"{target.python}: {flagged} flagged, at most 0.5 %",
                 [s.raw[:300] for s in stacks if s.flagged][:4])
+
+
+def test_thread_burst(t):
+    """a thread that is sampled among hundreds before its state has its id is found at its next sample"""
+    python = on_host(t.pythons)
+    milliseconds = 2
+    recording = t.record("-r", "10khz", "--", *python.argv("threadburst.py", 4, 400, milliseconds), per="thread")
+    found, lost = collections.Counter(), collections.Counter()
+    for stack in recording.stacks():
+        (lost if stack.reason == "no thread state" else found)[stack.thread] += stack.count
+    t.claim(len(found) > 1000, f"{python}: {len(found)} threads were seen")
+    worst = max(lost.values(), default=0)
+    # What a thread runs before it has a state and after is some 100 us.
+    t.claim(worst < 7.5 * milliseconds, f"of none more than {worst} of {10 * milliseconds} samples are without a state",
+            lost.most_common(12))
 
 
 def test_daemons_at_shutdown(t):
