@@ -131,7 +131,8 @@ def test_compared(t):
     for sampler in ("bounded", "callback", "may_goto", "resume"):
         recording = t.panopy_record("-r", "2khz", "-d", 4, "-p", pids, folder=sampler, popen={
             "env": {**os.environ, "PANOPY_SAMPLER": sampler, "PANOPY_COMPARE": "1"}}).finish()
-        if recording.status == 5 and "does not take the sampler" in recording.errors:
+        # Every kernel takes the one that is bounded.
+        if recording.status == 5 and "does not take the sampler" in recording.errors and sampler != "bounded":
             t.note(f"not run, this kernel does not take it: {sampler}")
             continue
         t.require(recording.status == 0, f"{sampler}: the recording succeeds", recording.explain())

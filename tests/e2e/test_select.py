@@ -490,8 +490,9 @@ def test_samplers(t):
         for label, hierarchy in zip(LABELS, (v2, v1, name)):
             made = t.panopy_record("-r", "1khz", "-d", 1, "--cgroup", hierarchy.dir("in"),
                                    popen={"env": {**os.environ, "PANOPY_SAMPLER": sampler}}).finish()
-            if made.status == 5:
-                t.note(f"{sampler}: not on this kernel")
+            # Every kernel takes the one that is bounded.
+            if made.status == 5 and "does not take the sampler" in made.errors and sampler != "bounded":
+                t.note(f"not run, this kernel does not take it: {sampler}")
                 break
             found = groups.counts(made, *LABELS)
             t.claim(made.status == 0 and set(found) == {label}, f"{sampler}, {hierarchy.name}: {label}", found,
