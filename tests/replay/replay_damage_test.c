@@ -73,6 +73,20 @@ static size_t first_entry(const struct image_case *c)
 	return i;
 }
 
+/* Damaged before the first entry frame, a chain of 3.11 and 3.12 may be what an earlier call left in a cframe that is
+ * not filled yet: then the stack is that of the evaluation before. */
+static bool is_outer_evaluation(struct image_case *c, const struct walker_output *walk, size_t link)
+{
+	u32 skipped = 0;
+
+	if (!has(c, PY_TRAIT_CFRAME) || walk->status != SAMPLE_EXACT || link > first_entry(c))
+		return false;
+	for (size_t i = 0; i <= first_entry(c); i++)
+		skipped += c->chain[i].is_shown;
+	assert_suffix(c, walk, skipped);
+	return walk->frame_cnt > 0;
+}
+
 typedef u32 (*damage_fn)(struct image_case *c, size_t link);
 
 /* Runs the walk with each link of every chain damaged: `damage` returns the reasons that may follow, or 0
@@ -131,8 +145,9 @@ static void frame_linked_to_itself(void **state)
 			struct walker_output walk;
 			u32 reasons = link_to_itself(c, link);
 
-			if (reasons) {
+			if (reasons)
 				image_case_walk(c, &walk);
+			if (reasons && !is_outer_evaluation(c, &walk, link)) {
 				assert_int_equal(walk.status, SAMPLE_TRUNCATED);
 				assert_true(reasons & bit(walk.reason));
 				assert_true(walk.frame_cnt <= LIMIT_SAMPLE_FRAMES);
