@@ -221,9 +221,12 @@ static int target_publish(struct target_table *table, struct process *process,
 									   : 0,
 		.layout = runtime->layout,
 	};
-	struct target *target;
-	int err = target_add(table, process, epoch, runtime, &target);
+	/* The record of the exec that ended its image may be on its way still. */
+	struct target *target = target_of(table, process);
+	int err;
 
+	target_end(target);
+	err = target_add(table, process, epoch, runtime, &target);
 	if (err)
 		return err;
 	err = process_publish_put(table->config.processes_fd, process->pid, &config);
@@ -518,12 +521,13 @@ static void on_exec_event(struct target_table *table, const struct process_event
 	struct process *process = process_table_find(table->processes, event->tgid);
 	struct target *target = target_of(table, process);
 
+	if (process)
+		note_outside(table, process, event->outside_ticks);
 	/* The mapping records may have been faster: the target at hand is the new image. */
 	if (target && target->epoch >= event->epoch)
 		return;
 	target_end(target);
 	if (process) {
-		note_outside(table, process, event->outside_ticks);
 		process->epoch = event->epoch;
 		/* Stands if what it runs from now on is not Python. */
 		process->cpu_end_ns = cpu_now_ns(process);

@@ -177,6 +177,27 @@ static void host_exec_overtaken_by_its_mapping(void **state)
 	check_new_image_is_published(fixture, exec.epoch);
 }
 
+/* The kernel side has voided the old image, and what the new one maps is told of before the exec is. */
+static void image_before_an_overtaken_exec_ends(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_event exec = event_of(fixture, PROCESS_EVENT_EXEC, publish_late(fixture));
+	struct target *before = target_table_find(fixture->table, kernel.config.epoch);
+	const struct summary_process *rows;
+	size_t cnt;
+
+	kernel.is_known = false;
+	target_table_on_mapping(fixture->table, &(struct mapping_event){.pid = fixture->self});
+	exec.outside_ticks = 3;
+	target_table_on_event(fixture->table, &exec);
+	assert_non_null(before);
+	assert_true(before->ended);
+	rows = target_table_summaries(fixture->table, &cnt);
+	assert_int_equal(cnt, 1);
+	assert_int_equal(rows[0].outside_ticks, 3);
+	check_new_image_is_published(fixture, exec.epoch);
+}
+
 static void followed_exec_of_no_python_stays_followed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -397,6 +418,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(followed_exec_overtaken_by_its_mapping, set_up_followed,
 						tear_down),
 		cmocka_unit_test_setup_teardown(host_exec_overtaken_by_its_mapping, set_up_host, tear_down),
+		cmocka_unit_test_setup_teardown(image_before_an_overtaken_exec_ends, set_up_host, tear_down),
 		cmocka_unit_test_setup_teardown(followed_exec_of_no_python_stays_followed, set_up_followed,
 						tear_down),
 		cmocka_unit_test_setup_teardown(host_exec_of_no_python_is_forgotten, set_up_host, tear_down),
