@@ -446,10 +446,18 @@ static void add_overtaken(struct target_table *table, struct process *process, c
 	process->epoch = current;
 }
 
+/* The parent's image that the child was forked from. NULL: it is not known, or no longer the parent's. */
+static struct target *forked_from(struct target_table *table, const struct process *parent, u64 epoch)
+{
+	struct target *target = target_of(table, parent);
+
+	return target && target->epoch < epoch ? target : NULL;
+}
+
 static void on_fork_event(struct target_table *table, const struct process_event *event)
 {
 	struct process *parent = process_table_find(table->processes, event->parent_tgid);
-	struct target *target = target_of(table, parent);
+	struct target *target = forked_from(table, parent, event->epoch);
 	struct process *process = process_table_find(table->processes, event->tgid);
 	int err;
 

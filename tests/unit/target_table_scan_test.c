@@ -79,6 +79,8 @@ int process_publish_remove(int processes_fd, pid_t pid)
 	return 0;
 }
 
+static u64 detected_addr = 0x1000;
+
 int runtime_detect(struct runtime_detector *detector, pid_t pid, struct py_runtime *ret_runtime)
 {
 	void (*hook)(pid_t pid) = before_detect;
@@ -86,7 +88,7 @@ int runtime_detect(struct runtime_detector *detector, pid_t pid, struct py_runti
 	before_detect = NULL;
 	if (hook)
 		hook(pid);
-	*ret_runtime = (struct py_runtime){.runtime_addr = 0x1000};
+	*ret_runtime = (struct py_runtime){.runtime_addr = detected_addr};
 	return 0;
 }
 
@@ -394,6 +396,35 @@ static void overtaken_fork_event_keeps_its_samples(void **state)
 	helper_stop(&helper);
 }
 
+/* The parent runs its next image, which was found before the record of the fork was read: what the kernel side copied
+ * is of the one before. */
+static void child_of_the_parents_last_image(void **state)
+{
+	struct helper helper = helper_start();
+	struct target_table *table = table_new(&helper.pid, 1, NULL);
+	struct mapping_event mapping = {.pid = helper.pid};
+	struct process_config copy, next;
+	struct process_event event;
+	pid_t missing, child;
+
+	assert_int_equal(target_table_scan(table, &missing), 0);
+	copy = *entry_of(helper.pid);
+	copy.epoch++;
+	child = helper_fork(&helper);
+	process_publish_put(-1, child, &copy);
+	next = (struct process_config){.epoch = copy.epoch + 1};
+	process_publish_put(-1, helper.pid, &next);
+	detected_addr = 0x2000;
+	target_table_on_mapping(table, &mapping);
+	detected_addr = 0x1000;
+	event = fork_event(helper.pid, child, copy.epoch);
+	target_table_on_event(table, &event);
+	check_ready(table, child);
+	assert_int_equal(target_table_find(table, copy.epoch)->runtime.runtime_addr, copy.runtime_addr);
+	target_table_free(table);
+	helper_stop(&helper);
+}
+
 static void *start_helper(void *helper)
 {
 	*(struct helper *)helper = helper_start();
@@ -535,6 +566,7 @@ int main(void)
 		cmocka_unit_test(copy_of_an_undecided_parent_is_looked_at),
 		cmocka_unit_test(late_fork_event_changes_nothing),
 		cmocka_unit_test(overtaken_fork_event_keeps_its_samples),
+		cmocka_unit_test(child_of_the_parents_last_image),
 		cmocka_unit_test(children_of_all_threads_are_found),
 		cmocka_unit_test(published_is_judged_again),
 		cmocka_unit_test(process_without_arguments_is_decided_at_last),
