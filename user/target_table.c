@@ -280,10 +280,18 @@ static bool is_accepted(struct target_table *table, struct process *process, con
 	return verdict == SELECTION_ACCEPTED;
 }
 
-/* An exec between the judgement and the publishing went unseen: nothing was published that the kernel side could
- * have voided. What was judged is looked at once more. */
-static void judge_again(struct target_table *table, struct process *process, const struct py_runtime *runtime,
-			u64 epoch)
+/* 0 when it is gone. */
+static u64 cpu_now_ns(const struct process *process)
+{
+	struct timespec used;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(process->pid, &clock) || clock_gettime(clock, &used))
+		return 0;
+	return used.tv_sec * CLOCK_NS_PER_S + used.tv_nsec;
+}
+
+static void target_take_back(struct target_table *table, struct process *process, u64 epoch)
 {
 	struct process_config config = {
 		.epoch = epoch,
@@ -291,15 +299,31 @@ static void judge_again(struct target_table *table, struct process *process, con
 		.flags = table->config.subprocesses ? PROCESS_CONFIG_FOLLOW_CHILDREN : 0,
 	};
 
-	if (!selection_judges(table->config.selection) || is_accepted(table, process, runtime))
-		return;
 	target_end(target_table_find(table, epoch));
+	process->epoch = 0;
 	if (follows_pids(table))
 		process_publish_put(table->config.processes_fd, process->pid, &config);
-	else
-		process_publish_remove(table->config.processes_fd, process->pid);
-	process->epoch = 0;
-	await_decision(table, process->pid);
+	if (process_table_still_runs(table->processes, process)) {
+		if (!follows_pids(table))
+			process_publish_remove(table->config.processes_fd, process->pid);
+		await_decision(table, process->pid);
+		return;
+	}
+	/* The exit hook may have been there before the entry, which would be the next one's of that pid. */
+	process_publish_remove(table->config.processes_fd, process->pid);
+	process->cpu_end_ns = cpu_now_ns(process);
+	process_table_end(table->processes, process);
+}
+
+/* An exec, or the end, between the first look and the publishing went unseen: nothing was published that the kernel
+ * side could have voided. What was looked at is looked at once more. */
+static void look_again(struct target_table *table, struct process *process, const struct py_runtime *runtime,
+		       u64 epoch)
+{
+	if (!process_table_still_runs(table->processes, process) ||
+	    !runtime_is_mapped(process->pid, runtime) ||
+	    (selection_judges(table->config.selection) && !is_accepted(table, process, runtime)))
+		target_take_back(table, process, epoch);
 }
 
 static void discover_one(struct target_table *table, pid_t pid, const struct mapping_event *mapping)
@@ -328,7 +352,7 @@ static void discover_one(struct target_table *table, pid_t pid, const struct map
 			return;
 		err = target_publish(table, process, &runtime, epoch);
 		if (!err)
-			judge_again(table, process, &runtime, epoch);
+			look_again(table, process, &runtime, epoch);
 	}
 	if (err == -ENOSPC || err == -E2BIG || err == -ENOMEM)
 		table->full_cnt++;
@@ -482,17 +506,6 @@ static void on_fork_event(struct target_table *table, const struct process_event
 	}
 	note_row(table, process, &target->runtime);
 	target_add(table, process, event->epoch, &target->runtime, &target);
-}
-
-/* 0 when it is gone. */
-static u64 cpu_now_ns(const struct process *process)
-{
-	struct timespec used;
-	clockid_t clock;
-
-	if (clock_getcpuclockid(process->pid, &clock) || clock_gettime(clock, &used))
-		return 0;
-	return used.tv_sec * CLOCK_NS_PER_S + used.tv_nsec;
 }
 
 /* The kernel side voids the old image at exec, but what the new image's first mappings gave may be published

@@ -127,6 +127,8 @@ static void expect_python(const char *path)
 		assert_true(layout_is_valid(&runtime.layout));
 		assert_true(runtime.runtime_addr > runtime.image_start &&
 			    runtime.runtime_addr < runtime.image_end);
+		assert_true(runtime_is_mapped(pid, &runtime));
+		assert_false(runtime_is_mapped(getpid(), &runtime));
 		expect_thread_state(pid, &runtime);
 	} else {
 		assert_int_equal(runtime.refusal, PY_REFUSAL_VERSION_UNKNOWN);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <alloca.h>
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,6 +92,14 @@ int runtime_detect(struct runtime_detector *detector, pid_t pid, struct py_runti
 		hook(pid);
 	*ret_runtime = (struct py_runtime){.runtime_addr = detected_addr};
 	return 0;
+}
+
+/* As if an exec had come between, as often as that. */
+static int vanishes;
+
+bool runtime_is_mapped(pid_t pid, const struct py_runtime *runtime)
+{
+	return vanishes-- <= 0;
 }
 
 int thread_list_walk(struct remote_mem *mem, const struct py_layout *layout, remote_addr_t runtime_addr,
@@ -524,16 +534,74 @@ static void published_is_judged_again(void **state)
 	selection_free(selection);
 }
 
-/* A zombie has none, and none will come. */
+/* The hooks of the kernel side found no entry that they could have taken away. */
+static void what_changed_before_it_was_published_is_taken_back(void **state)
+{
+	struct target_table *table = table_new(NULL, 0, NULL);
+	struct mapping_event mapping = {.pid = getpid()};
+
+	vanishes = 1;
+	target_table_on_mapping(table, &mapping);
+	assert_null(entry_of(mapping.pid));
+	assert_true(target_table_retry(table, clock_monotonic_ns()));
+	(void)target_table_retry(table, clock_monotonic_ns() + CLOCK_NS_PER_S);
+	check_ready(table, mapping.pid);
+	target_table_free(table);
+}
+
+static struct helper ending;
+
+static void end_now(pid_t pid, const struct process_config *config)
+{
+	helper_stop(&ending);
+}
+
+static void what_ended_before_it_was_published_is_taken_back(void **state)
+{
+	for (size_t pid_cnt = 0; pid_cnt < 2; pid_cnt++) {
+		struct helper helper = helper_start();
+		struct target_table *table = table_new(&helper.pid, pid_cnt, NULL);
+		struct mapping_event mapping = {.pid = helper.pid};
+
+		if (pid_cnt)
+			assert_int_equal(target_table_follow(table, helper.pid), 0);
+		ending = helper;
+		before_put = end_now;
+		target_table_on_mapping(table, &mapping);
+		assert_null(before_put);
+		assert_null(entry_of(helper.pid));
+		assert_null(process_table_find(target_table_processes(table), helper.pid));
+		assert_false(target_table_retry(table, clock_monotonic_ns()));
+		target_table_free(table);
+	}
+}
+
+/* Takes away its own arguments, with all that lies above them on the stack. */
+static void __attribute__((noreturn)) run_without_arguments(int to)
+{
+	enum { PAGE_SZ = 4096, ABOVE_SZ = 1 << 20 };
+	volatile char *below =
+		alloca(2 * PAGE_SZ); /* nothing of the stack that is used from here on lies there */
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	below[0] = 0;
+	syscall(SYS_munmap, (uintptr_t)program_invocation_name / PAGE_SZ * PAGE_SZ, ABOVE_SZ);
+	syscall(SYS_write, to, below, 1);
+	for (;;)
+		syscall(SYS_pause);
+}
+
 static void process_without_arguments_is_decided_at_last(void **state)
 {
 	struct mapping_event mapping = {};
-	siginfo_t info;
+	int from[2];
+	char byte;
 
+	assert_int_equal(pipe(from), 0);
 	mapping.pid = fork();
 	if (!mapping.pid)
-		_exit(0);
-	assert_int_equal(waitid(P_PID, (id_t)mapping.pid, &info, WEXITED | WNOWAIT), 0);
+		run_without_arguments(from[1]);
+	assert_int_equal(read(from[0], &byte, 1), 1);
 	for (int is_excluded = 0; is_excluded < 2; is_excluded++) {
 		struct selection *selection = selection_of(is_excluded, "nobody");
 		struct target_table *table = table_new(NULL, 0, selection);
@@ -552,7 +620,10 @@ static void process_without_arguments_is_decided_at_last(void **state)
 		target_table_free(table);
 		selection_free(selection);
 	}
+	kill(mapping.pid, SIGKILL);
 	waitpid(mapping.pid, NULL, 0);
+	close(from[0]);
+	close(from[1]);
 }
 
 int main(void)
@@ -568,6 +639,8 @@ int main(void)
 		cmocka_unit_test(overtaken_fork_event_keeps_its_samples),
 		cmocka_unit_test(child_of_the_parents_last_image),
 		cmocka_unit_test(children_of_all_threads_are_found),
+		cmocka_unit_test(what_changed_before_it_was_published_is_taken_back),
+		cmocka_unit_test(what_ended_before_it_was_published_is_taken_back),
 		cmocka_unit_test(published_is_judged_again),
 		cmocka_unit_test(process_without_arguments_is_decided_at_last),
 	};

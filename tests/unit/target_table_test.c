@@ -66,6 +66,11 @@ int runtime_detect(struct runtime_detector *detector, pid_t pid, struct py_runti
 	return runs_python ? 0 : -ENOENT;
 }
 
+bool runtime_is_mapped(pid_t pid, const struct py_runtime *runtime)
+{
+	return true;
+}
+
 enum { SLOW_WALK_NS = 20 * CLOCK_NS_PER_MS };
 static unsigned int walk_cnt;
 static size_t walk_max;

@@ -573,6 +573,15 @@ bool process_table_is_running(const struct process_table *table, pid_t pid)
 	return read_stat(table, pid, &stat) == 0 && !stat.is_exiting;
 }
 
+bool process_table_still_runs(const struct process_table *table, const struct process *process)
+{
+	const struct entry *entry = (const struct entry *)process;
+	struct stat_line stat;
+
+	return !process->ended && read_stat(table, process->pid, &stat) == 0 && !stat.is_exiting &&
+	       stat.start_ticks == entry->start_ticks;
+}
+
 int process_table_add_child(struct process_table *table, pid_t pid, const struct process *parent,
 			    const char *comm, u64 start_boottime_ns, struct process **ret_process)
 {

@@ -60,6 +60,8 @@ int process_table_add_child(struct process_table *table, pid_t pid, const struct
 			    const char *comm, u64 start_boottime_ns, struct process **ret_process);
 /* Whether there is such a process, and its main thread has not begun to exit. */
 bool process_table_is_running(const struct process_table *table, pid_t pid);
+/* The same of this very process, and not of the next one of its pid. */
+bool process_table_still_runs(const struct process_table *table, const struct process *process);
 struct process *process_table_find(struct process_table *table, pid_t pid); /* live only */
 struct process *process_table_at(struct process_table *table, u32 id);
 size_t process_table_count(const struct process_table *table); /* ids are 0..count-1 */

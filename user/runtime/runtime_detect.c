@@ -463,3 +463,31 @@ int runtime_detect_mapping(struct runtime_detector *detector, pid_t pid, u64 sta
 	 * since): the whole process tells. */
 	return detect(detector, pid, ret_runtime);
 }
+
+struct image_search {
+	const struct py_runtime *runtime;
+	bool found;
+};
+
+static int on_mapping_of_image(void *ctx, const struct proc_mapping *mapping)
+{
+	struct image_search *search = ctx;
+	const struct py_runtime *runtime = search->runtime;
+
+	search->found = mapping->executable && mapping->start >= runtime->image_start &&
+			mapping->start < runtime->image_end &&
+			strncmp(mapping->path, runtime->path, sizeof(runtime->path) - 1) == 0;
+	return search->found;
+}
+
+bool runtime_is_mapped(pid_t pid, const struct py_runtime *runtime)
+{
+	CLEANUP_FREE char *text = NULL;
+	struct image_search search = {.runtime = runtime};
+	size_t sz;
+
+	if (read_proc_maps(pid, &text, &sz))
+		return false;
+	proc_maps_for_each(text, sz, on_mapping_of_image, &search);
+	return search.found;
+}

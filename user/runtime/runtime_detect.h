@@ -27,4 +27,7 @@ int runtime_detect(struct runtime_detector *detector, pid_t pid, struct py_runti
 int runtime_detect_mapping(struct runtime_detector *detector, pid_t pid, u64 start, u64 end, u64 file_offset,
 			   struct py_runtime *ret_runtime);
 
+/* Whether the process still maps the interpreter where it was found: it runs that image, or the same one anew. */
+bool runtime_is_mapped(pid_t pid, const struct py_runtime *runtime);
+
 #endif
