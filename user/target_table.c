@@ -70,8 +70,7 @@ static bool may_forget(void *ctx, const struct process *process)
 {
 	struct target_table *table = ctx;
 
-	if (clock_monotonic_ns() - process->ended_ns < FORGET_NS ||
-	    target_table_find(table, process->epoch) ||
+	if (clock_monotonic_ns() - process->ended_ns < FORGET_NS || process->target_cnt ||
 	    table->config.was_sampled(table->config.was_sampled_ctx, process->id))
 		return false;
 	process_rows_forget(&table->rows, process->id);
@@ -102,6 +101,7 @@ static void target_drop(struct target_table *table, struct entry *entry)
 {
 	code_cache_forget(table->config.codes, entry->target.epoch);
 	remote_mem_close(entry->target.mem);
+	entry->target.process->target_cnt--;
 	HASH_DEL(table->targets, entry);
 	free(entry);
 }
@@ -181,6 +181,7 @@ static int target_add(struct target_table *table, struct process *process, u64 e
 		return -ENOMEM;
 	}
 	process->epoch = epoch;
+	process->target_cnt++;
 	*ret_target = &entry->target;
 	return 0;
 }
@@ -420,10 +421,22 @@ static int follow_pids(struct target_table *table, pid_t *ret_pid)
 	return table->config.subprocesses ? followed_tree_descend(&tree) : 0;
 }
 
+/* Whose end was told of in a record that found no room. */
+static void end_gone(struct target_table *table)
+{
+	for (size_t id = 0; id < process_table_count(table->processes); id++) {
+		struct process *process = process_table_at(table->processes, (u32)id);
+
+		if (process_table_end_gone(table->processes, process))
+			target_end(target_of(table, process));
+	}
+}
+
 int target_table_scan(struct target_table *table, pid_t *ret_pid)
 {
 	int err;
 
+	end_gone(table);
 	if (!follows_pids(table))
 		return proc_scan(on_scanned_pid, table);
 	err = follow_pids(table, ret_pid);
@@ -591,6 +604,8 @@ void target_table_expire(struct target_table *table, u64 now_ns)
 	table->expired_ns = now_ns;
 	HASH_ITER(hh, table->targets, entry, next)
 	{
+		if (entry->target.process->ended)
+			target_end(&entry->target);
 		if (entry->target.ended && now_ns > entry->target.ended_ns + EXPIRE_NS)
 			target_drop(table, entry);
 	}

@@ -311,6 +311,34 @@ static void test_full(void **state)
 		remove_process(pid);
 }
 
+/* Nobody tells of the end of a process that is not sampled. */
+static void test_full_of_what_is_gone(void **state)
+{
+	enum { MAX_CNT = 16 };
+	struct process_table *table;
+	struct process *process, *stays;
+	pid_t none = 0;
+
+	assert_int_equal(process_table_new_at(&table, MAX_CNT, root, NULL), 0);
+	process_table_on_full(table, may_forget, &none);
+	make_process(700, "stays", 100);
+	assert_int_equal(process_table_add(table, 700, &stays), 0);
+	for (pid_t pid = 701; pid < 701 + 4 * MAX_CNT; pid++) {
+		make_process(pid, "short", 100);
+		assert_int_equal(process_table_add(table, pid, &process), 0);
+		remove_process(pid);
+	}
+	assert_int_equal(process_table_count(table), MAX_CNT);
+	assert_ptr_equal(process_table_find(table, 700), stays);
+	assert_false(process_table_end_gone(table, stays));
+	make_process(700, "next", 200);
+	assert_true(process_table_end_gone(table, stays));
+	assert_true(stays->ended);
+	assert_false(process_table_end_gone(table, stays));
+	process_table_free(table);
+	remove_process(700);
+}
+
 static void test_child_that_is_gone(void **state)
 {
 	char comm[LIMIT_COMM_SZ];
@@ -443,6 +471,7 @@ int main(void)
 		cmocka_unit_test(test_names_that_look_like_fields),
 		cmocka_unit_test(test_reused_pid_is_another_process),
 		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_full_of_what_is_gone),
 		cmocka_unit_test(test_child_that_is_gone),
 		cmocka_unit_test(test_exec_changes_the_names),
 		cmocka_unit_test(test_thread_is_no_process),

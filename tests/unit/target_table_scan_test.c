@@ -258,6 +258,26 @@ static void another_look_goes_on_without_those_that_ended(void **state)
 	helper_stop(&stays);
 }
 
+/* The record of its end found no room. */
+static void another_look_ends_what_is_gone(void **state)
+{
+	struct helper helper = helper_start();
+	struct target_table *table = table_new(NULL, 0, NULL);
+	struct mapping_event mapping = {.pid = helper.pid};
+	struct target *target;
+	pid_t missing;
+
+	target_table_on_mapping(table, &mapping);
+	check_ready(table, helper.pid);
+	target = target_table_find(table, entry_of(helper.pid)->epoch);
+	process_publish_remove(-1, helper.pid);
+	helper_stop(&helper);
+	assert_int_equal(target_table_scan(table, &missing), 0);
+	assert_true(target->ended);
+	assert_true(target->process->ended);
+	target_table_free(table);
+}
+
 static void first_look_says_who_is_missing(void **state)
 {
 	struct helper ended = helper_start();
@@ -539,12 +559,13 @@ static void what_changed_before_it_was_published_is_taken_back(void **state)
 {
 	struct target_table *table = table_new(NULL, 0, NULL);
 	struct mapping_event mapping = {.pid = getpid()};
+	u64 begun = clock_monotonic_ns();
 
 	vanishes = 1;
 	target_table_on_mapping(table, &mapping);
 	assert_null(entry_of(mapping.pid));
-	assert_true(target_table_retry(table, clock_monotonic_ns()));
-	(void)target_table_retry(table, clock_monotonic_ns() + CLOCK_NS_PER_S);
+	assert_true(target_table_retry(table, begun));
+	(void)target_table_retry(table, begun + CLOCK_NS_PER_S);
 	check_ready(table, mapping.pid);
 	target_table_free(table);
 }
@@ -631,6 +652,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(another_look_leaves_what_is_published),
 		cmocka_unit_test(another_look_goes_on_without_those_that_ended),
+		cmocka_unit_test(another_look_ends_what_is_gone),
 		cmocka_unit_test(first_look_says_who_is_missing),
 		cmocka_unit_test(all_are_followed_before_one_is_looked_at),
 		cmocka_unit_test(forked_before_its_parent_was_followed),

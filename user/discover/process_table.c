@@ -39,6 +39,9 @@ enum {
 	FIELD_FLAGS = 9,
 	FIELD_START = 22,
 	FORGET_LOOKS = 4096,
+	/* Once the table is half full, so many entries are looked at for each new one. Of a process that is not sampled
+	 * nobody tells when it ends. */
+	GONE_LOOKS = 4,
 	FLAG_EXITING = 0x4, /* PF_EXITING, Linux, include/linux/sched.h: as long as there are flags in stat */
 };
 
@@ -59,6 +62,7 @@ struct process_table {
 	bool (*may_forget)(void *ctx, const struct process *process); /* may be NULL */
 	void *may_forget_ctx;
 	size_t forget_at; /* index from which one is looked for */
+	size_t gone_at;	  /* likewise, that is no longer there */
 	struct user_names *users;
 	struct container_table *containers;
 	bool has_warned_of_containers;
@@ -428,11 +432,23 @@ static int find_forgettable(struct process_table *table)
 	return -ENOSPC;
 }
 
+static void end_gone(struct process_table *table)
+{
+	if (!table->may_forget || table->cnt <= table->max_processes / 2)
+		return;
+	for (size_t i = 0; i < GONE_LOOKS; i++) {
+		if (++table->gone_at >= table->cnt)
+			table->gone_at = 0;
+		(void)process_table_end_gone(table, &table->entries[table->gone_at]->process);
+	}
+}
+
 static int reserve_slot(struct process_table *table)
 {
 	size_t cap = table->cap ? 2 * table->cap : 64;
 	struct entry **entries;
 
+	end_gone(table);
 	if (table->cnt >= table->max_processes)
 		return find_forgettable(table);
 	if (table->cnt < table->cap)
@@ -580,6 +596,18 @@ bool process_table_still_runs(const struct process_table *table, const struct pr
 
 	return !process->ended && read_stat(table, process->pid, &stat) == 0 && !stat.is_exiting &&
 	       stat.start_ticks == entry->start_ticks;
+}
+
+bool process_table_end_gone(struct process_table *table, struct process *process)
+{
+	const struct entry *entry = (const struct entry *)process;
+	struct stat_line stat;
+	int err = process->ended ? 0 : read_stat(table, process->pid, &stat);
+
+	if (process->ended || (err && err != -ESRCH) || (!err && stat.start_ticks == entry->start_ticks))
+		return false;
+	process_table_end(table, process);
+	return true;
 }
 
 int process_table_add_child(struct process_table *table, pid_t pid, const struct process *parent,

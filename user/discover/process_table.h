@@ -23,6 +23,7 @@ struct process {
 	uid_t uid;
 	u64 start_boottime_ns; /* from the kernel, or from /proc in 10 ms steps */
 	u64 epoch;	       /* of its current image; 0 when not published */
+	u32 target_cnt;	       /* of its images that the target table keeps */
 	u64 cpu_start_ns;      /* CPU time used when it began to be watched */
 	u64 cpu_end_ns;	       /* CPU time at its end or the recording's; 0 when not known */
 	bool ended;
@@ -62,6 +63,8 @@ int process_table_add_child(struct process_table *table, pid_t pid, const struct
 bool process_table_is_running(const struct process_table *table, pid_t pid);
 /* The same of this very process, and not of the next one of its pid. */
 bool process_table_still_runs(const struct process_table *table, const struct process *process);
+/* Ends it if it is no longer there; true then. For where nobody tells of that. */
+bool process_table_end_gone(struct process_table *table, struct process *process);
 struct process *process_table_find(struct process_table *table, pid_t pid); /* live only */
 struct process *process_table_at(struct process_table *table, u32 id);
 size_t process_table_count(const struct process_table *table); /* ids are 0..count-1 */
