@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "base/clock.h"
+#include "kernel/mapping_record.h"
 #include "kernel/perf_open.h"
 
 enum {
@@ -28,15 +29,6 @@ struct mapping_events {
 	size_t page_sz;
 	int epoll_fd;
 	u8 record[RECORD_MAX_SZ]; /* a record that wraps around the end of the buffer is put together here */
-};
-
-/* linux/perf_event.h describes PERF_RECORD_MMAP2 in a comment only. */
-struct mmap2_record {
-	struct perf_event_header header;
-	u32 pid, tid;
-	u64 addr;
-	u64 len;
-	u64 pgoff;
 };
 
 struct lost_record {
@@ -159,14 +151,6 @@ static const struct perf_event_header *record_at(struct mapping_events *events,
 	return (const void *)events->record;
 }
 
-static void mapping_from_record(struct mapping_event *ret_mapping, const struct mmap2_record *record)
-{
-	ret_mapping->pid = record->pid;
-	ret_mapping->start = record->addr;
-	ret_mapping->end = record->addr + record->len;
-	ret_mapping->file_offset = record->pgoff;
-}
-
 static u64 sideband_drain(struct mapping_events *events, struct sideband *sideband, u64 until_ns,
 			  void (*on_mapping)(void *ctx, const struct mapping_event *mapping), void *ctx)
 {
@@ -180,8 +164,7 @@ static u64 sideband_drain(struct mapping_events *events, struct sideband *sideba
 
 		if (header->size < sizeof(*header))
 			break;
-		if (header->type == PERF_RECORD_MMAP2 && header->size >= sizeof(struct mmap2_record)) {
-			mapping_from_record(&mapping, (const void *)header);
+		if (mapping_record_decode(header, &mapping)) {
 			on_mapping(ctx, &mapping);
 		} else if (header->type == PERF_RECORD_LOST && header->size >= sizeof(struct lost_record)) {
 			lost += ((const struct lost_record *)header)->lost;
