@@ -19,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -31,6 +30,7 @@
 #include "discover/proc_tree.h"
 #include "followed_tree.h"
 #include "kernel/process_publish.h"
+#include "look_debt.h"
 #include "process_rows.h"
 #include "runtime/runtime_detect.h"
 #include "thread_seed.h"
@@ -59,6 +59,7 @@ struct target_table {
 	u64 last_epoch;
 	u64 expired_ns;
 	struct awaited_pids undecided;
+	struct look_debts debts;
 	pid_t decided_pid; /* looked at for the last time */
 	pid_t *children;   /* of processes just found, to be looked at */
 	size_t child_cnt;
@@ -281,17 +282,6 @@ static bool is_accepted(struct target_table *table, struct process *process, con
 	return verdict == SELECTION_ACCEPTED;
 }
 
-/* 0 when it is gone. */
-static u64 cpu_now_ns(const struct process *process)
-{
-	struct timespec used;
-	clockid_t clock;
-
-	if (clock_getcpuclockid(process->pid, &clock) || clock_gettime(clock, &used))
-		return 0;
-	return used.tv_sec * CLOCK_NS_PER_S + used.tv_nsec;
-}
-
 static void target_take_back(struct target_table *table, struct process *process, u64 epoch)
 {
 	struct process_config config = {
@@ -312,7 +302,7 @@ static void target_take_back(struct target_table *table, struct process *process
 	}
 	/* The exit hook may have been there before the entry, which would be the next one's of that pid. */
 	process_publish_remove(table->config.processes_fd, process->pid);
-	process->cpu_end_ns = cpu_now_ns(process);
+	process->cpu_end_ns = process_table_cpu_ns(table->processes, process);
 	process_table_end(table->processes, process);
 }
 
@@ -368,6 +358,19 @@ static void discover(struct target_table *table, pid_t pid, const struct mapping
 	discover_one(table, pid, mapping);
 	while (table->child_cnt)
 		discover_one(table, table->children[--table->child_cnt], NULL);
+}
+
+/* A process that is looked at all the time waits for its turn, though not for good. */
+static void look_at(struct target_table *table, pid_t pid, const struct mapping_event *mapping, bool is_last)
+{
+	u64 now = clock_monotonic_ns();
+
+	if (!is_last && look_debts_hold(&table->debts, pid, now)) {
+		await_decision(table, pid);
+		return;
+	}
+	discover(table, pid, mapping);
+	look_debts_note(&table->debts, pid, clock_monotonic_ns() - now, now);
 }
 
 static int on_scanned_pid(void *ctx, pid_t pid)
@@ -454,7 +457,7 @@ int target_table_scan(struct target_table *table, pid_t *ret_pid)
 
 void target_table_on_mapping(struct target_table *table, const struct mapping_event *mapping)
 {
-	discover(table, mapping->pid, mapping);
+	look_at(table, mapping->pid, mapping, false);
 }
 
 /* Whether the child has what is published of its parent, and not what was copied before that. */
@@ -555,7 +558,7 @@ static void on_exec_event(struct target_table *table, const struct process_event
 	if (process) {
 		process->epoch = event->epoch;
 		/* Stands if what it runs from now on is not Python. */
-		process->cpu_end_ns = cpu_now_ns(process);
+		process->cpu_end_ns = process_table_cpu_ns(table->processes, process);
 	}
 	void_overtaken(table, event->tgid, event->epoch);
 	discover(table, event->tgid, NULL);
@@ -617,8 +620,10 @@ bool target_table_retry(struct target_table *table, u64 now_ns)
 	size_t due_cnt = awaited_pids_take_due(&table->undecided, now_ns, due);
 
 	for (size_t i = 0; i < due_cnt; i++) {
-		table->decided_pid = awaited_pid_is_last(&due[i]) ? due[i].pid : 0;
-		discover(table, due[i].pid, NULL);
+		bool is_last = awaited_pid_is_last(&due[i]);
+
+		table->decided_pid = is_last ? due[i].pid : 0;
+		look_at(table, due[i].pid, NULL, is_last);
 		awaited_pids_prolong(&table->undecided, &due[i], now_ns);
 	}
 	table->decided_pid = 0;
@@ -630,7 +635,7 @@ static void settle_process(struct target_table *table, struct process *process)
 	struct summary_process *row = process_rows_find(&table->rows, process->id);
 	struct process_config config;
 
-	process->cpu_end_ns = cpu_now_ns(process);
+	process->cpu_end_ns = process_table_cpu_ns(table->processes, process);
 	process_table_refresh_user(table->processes, process);
 	if (row && !row->selected)
 		row->selected = selection_holds(table->config.selection, process);

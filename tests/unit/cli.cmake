@@ -18,7 +18,7 @@ panopy_unit_test(export_summary_test
     SOURCES export_summary_test.c
     STAGES base discover runtime symbolize aggregate export)
 foreach(test target_table_test target_table_scan_test)
-    panopy_unit_test(${test} SOURCES ${test}.c target_table_stubs.c ${user}/target_table.c ${user}/thread_seed.c ${user}/followed_tree.c ${user}/process_rows.c
+    panopy_unit_test(${test} SOURCES ${test}.c target_table_stubs.c ${user}/target_table.c ${user}/thread_seed.c ${user}/look_debt.c ${user}/followed_tree.c ${user}/process_rows.c
             ${user}/awaited_pids.c ${user}/selection.c ${cgroups}
         STAGES base discover)
 endforeach()

@@ -350,12 +350,13 @@ static void read_cgroup(struct process_table *table, struct process *process)
 		warn_of_containers(table);
 }
 
-static u64 read_cpu_ns(const struct process_table *table, pid_t pid)
+u64 process_table_cpu_ns(const struct process_table *table, const struct process *process)
 {
 	struct timespec used;
 	clockid_t clock;
 
-	if (!table->is_real_proc || clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &used) != 0)
+	if (!table->is_real_proc || clock_getcpuclockid(process->pid, &clock) != 0 ||
+	    clock_gettime(clock, &used) != 0)
 		return 0;
 	return (u64)used.tv_sec * 1000000000ULL + (u64)used.tv_nsec;
 }
@@ -403,7 +404,7 @@ static int entry_new(struct process_table *table, pid_t pid, const struct stat_l
 		return err;
 	}
 	read_cgroup(table, &entry->process);
-	entry->process.cpu_start_ns = read_cpu_ns(table, pid);
+	entry->process.cpu_start_ns = process_table_cpu_ns(table, &entry->process);
 	*ret_entry = entry;
 	return 0;
 }

@@ -75,6 +75,8 @@ void process_table_refresh_user(struct process_table *table, struct process *pro
 /* The name of a user, or its number as text; asked of the system's name services once for each, which may take
  * its time. Valid as long as the table. "?" without memory. */
 const char *process_table_user_name(struct process_table *table, uid_t uid);
+/* CPU time used so far; 0 when it is gone. */
+u64 process_table_cpu_ns(const struct process_table *table, const struct process *process);
 void process_table_end(struct process_table *table, struct process *process);
 
 #endif
