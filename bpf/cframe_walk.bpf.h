@@ -35,42 +35,18 @@ static __always_inline long cframe_read(const struct walk *w, u64 addr, struct c
 
 /* Whether the walk showed that its cframe was entered but not filled yet. A chain that just ends before any
  * entry frame shows nothing, since that of a generator being suspended does so, too: it stays truncated. One
- * that leads nowhere was left behind: frames behind the leaf wait for it, and lie where frames do. */
+ * that leads nowhere was left behind, if there is an evaluation that it hides: frames behind the leaf wait for it,
+ * and lie where frames do. */
 static __always_inline int cframe_is_unfilled(const struct walk *w, u64 outer_current_frame)
 {
 	if (w->entry_seen)
 		return w->entry_previous != outer_current_frame;
 	if (w->reason == SAMPLE_REASON_BAD_POINTER || w->reason == SAMPLE_REASON_CYCLE)
-		return 1;
+		return outer_current_frame || !w->frame_cnt;
 	/* A frame of this thread's data stack that is not resident: the evaluation runs. */
 	if (w->reason == SAMPLE_REASON_PAGE_FAULT && w->frame >= w->chunk_lo && w->frame < w->chunk_hi)
 		return 0;
 	return !w->frame_cnt;
-}
-
-/* Walks from the cframe; when it is not filled yet returns 1, with the outer one's address. */
-static __always_inline int walk_cframe(struct walk_scratch *s, u64 *addr)
-{
-	struct walk *w = &s->walk;
-	struct cframe inner, outer;
-
-	if (cframe_read(w, *addr, &inner)) {
-		walk_none(w, SAMPLE_REASON_STATE_FAULT);
-		return 0;
-	}
-	/* The root cframe lies in the thread state and never has a frame. */
-	if (!inner.previous) {
-		walk_none(w, SAMPLE_REASON_NO_FRAMES);
-		return 0;
-	}
-	if (cframe_read(w, inner.previous, &outer)) {
-		walk_none(w, SAMPLE_REASON_STATE_FAULT);
-		return 0;
-	}
-	*addr = inner.previous;
-	w->outer_frame = outer.current_frame;
-	walk_run(s, inner.current_frame);
-	return cframe_is_unfilled(w, outer.current_frame);
 }
 
 /* 3.11 and 3.12. */
@@ -78,19 +54,29 @@ static __always_inline void walk_from_cframe(struct walk_scratch *s)
 {
 	struct walk *w = &s->walk;
 	u64 addr = tstate_u64(s, w->layout.tstate_frame);
-	int unfilled = 1;
-	u32 cut = SAMPLE_REASON_NONE;
+	struct cframe inner, outer;
 
-	for (int attempt = 0; attempt < 2 && unfilled; attempt++) {
-		unfilled = walk_cframe(s, &addr);
-		if (unfilled && w->frame_cnt && !w->entry_seen)
-			cut = w->reason;
+	for (int attempt = 0; attempt < 2; attempt++) {
+		if (cframe_read(w, addr, &inner)) {
+			walk_none(w, SAMPLE_REASON_STATE_FAULT);
+			return;
+		}
+		/* The root cframe lies in the thread state and never has a frame. */
+		if (!inner.previous) {
+			walk_none(w, SAMPLE_REASON_NO_FRAMES);
+			return;
+		}
+		if (cframe_read(w, inner.previous, &outer)) {
+			walk_none(w, SAMPLE_REASON_STATE_FAULT);
+			return;
+		}
+		w->outer_frame = outer.current_frame;
+		walk_run(s, inner.current_frame);
+		if (!cframe_is_unfilled(w, outer.current_frame))
+			return;
+		addr = inner.previous;
 	}
-	if (unfilled)
-		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
-	/* That there was another evaluation in its place is to be seen, not to be taken for granted. */
-	if (cut != SAMPLE_REASON_NONE && w->status != SAMPLE_EXACT)
-		walk_stop(w, cut);
+	walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
 }
 
 /* Whether the frame in the scratch waits for the suspended generator: the object on top of its value

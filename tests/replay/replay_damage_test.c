@@ -74,12 +74,16 @@ static size_t first_entry(const struct image_case *c)
 }
 
 /* Damaged before the first entry frame, a chain of 3.11 and 3.12 may be what an earlier call left in a cframe that is
- * not filled yet: then the stack is that of the evaluation before. */
+ * not filled yet: then the stack is that of the evaluation before, or none where the image lacks that one's cframe. */
 static bool is_outer_evaluation(struct image_case *c, const struct walker_output *walk, size_t link)
 {
 	u32 skipped = 0;
 
-	if (!has(c, PY_TRAIT_CFRAME) || walk->status != SAMPLE_EXACT || link > first_entry(c))
+	if (!has(c, PY_TRAIT_CFRAME) || link > first_entry(c))
+		return false;
+	if (walk->status == SAMPLE_NONE && walk->reason == SAMPLE_REASON_STATE_FAULT)
+		return walk->frame_cnt == 0;
+	if (walk->status != SAMPLE_EXACT)
 		return false;
 	for (size_t i = 0; i <= first_entry(c); i++)
 		skipped += c->chain[i].is_shown;
@@ -104,7 +108,8 @@ static void damage_every_link(damage_fn damage, const char *what)
 
 			if (reasons) {
 				image_case_walk(c, &walk);
-				assert_cut(c, &walk, reasons, what);
+				if (!is_outer_evaluation(c, &walk, link))
+					assert_cut(c, &walk, reasons, what);
 				applied++;
 			}
 			patch_none(c);
