@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls that the JIT compiles in a trace: jitted.py SECONDS. Prints "active NUMBER" first: how many of 10,000 looks
-found machine code running. outer calls middle calls leaf, a loop in each."""
+found machine code running; in 3.13, which has no such question, "compiled NAME...": whose loops enter machine code.
+outer calls middle calls leaf, a loop in each."""
+import _opcode
 import sys
 import time
 
@@ -14,6 +16,18 @@ def looks():
     for _ in range(10000):
         active += is_active()
     return active
+
+
+def enters_machine_code(function):
+    code = function.__code__
+    for offset in range(0, len(code.co_code), 2):
+        try:
+            executor = _opcode.get_executor(code, offset)
+        except ValueError:  # another instruction than the one that enters
+            continue
+        if executor and executor.is_valid() and executor.get_jit_code():
+            return True
+    return False
 
 
 def leaf(x):
@@ -35,7 +49,12 @@ def outer():
             x = middle(x) & 1023  # @call_middle
 
 
-print("active", looks())
+if hasattr(sys, "_jit"):
+    print("active", looks())
+else:
+    for _ in range(2000):
+        middle(0)
+    print("compiled", *(each.__name__ for each in (leaf, middle) if enters_machine_code(each)))
 pace.ready()
 outer()  # @top
 pace.done()

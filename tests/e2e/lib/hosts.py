@@ -68,7 +68,7 @@ class Target:
 class Python:
     def __init__(self, version, root, command):
         self.version = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
-        # "", "t" free-threaded, "d" debug, "td", "m" musl, "j" a release that runs its JIT
+        # "", "t" free-threaded, "d" debug, "td", "m" musl, "j" one that runs its JIT
         self.build = version.lstrip("0123456789.")
         self.text, self.root, self.command = version, root, command
         self._staged = STAGED.setdefault(root, {})
@@ -132,7 +132,7 @@ def not_run(listing=None):
 
 @functools.lru_cache(maxsize=None)
 def _has_jit(root, command):
-    """Built with a JIT that PYTHON_JIT=1 turns on, as Debian's are from 3.14 on. (3.13 does not tell.)"""
+    """Built with a JIT that PYTHON_JIT=1 turns on, as Debian's are from 3.14 on. (3.13 does not tell; the listing does.)"""
     enter = ["chroot", root] if root else []
     asked = [*enter, "env", "PYTHON_JIT=1", command, "-S", "-c", "import sys; sys.exit(not sys._jit.is_enabled())"]
     return subprocess.run(asked, stderr=subprocess.DEVNULL).returncode == 0
