@@ -49,6 +49,17 @@ static __always_inline int cframe_is_unfilled(const struct walk *w, u64 outer_cu
 	return !w->frame_cnt;
 }
 
+/* 3.11 has no entry frames on the C stack (walk_entry). */
+static __always_inline void cframe_check_place(struct walk *w, u64 addr)
+{
+	if (!(w->layout.traits & PY_TRAIT_IS_ENTRY))
+		return;
+	if (addr <= w->user_sp)
+		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
+	else if (addr >= w->stack_end)
+		walk_stop(w, SAMPLE_REASON_AMBIGUOUS_STATE);
+}
+
 /* 3.11 and 3.12. */
 static __always_inline void walk_from_cframe(struct walk_scratch *s)
 {
@@ -72,8 +83,10 @@ static __always_inline void walk_from_cframe(struct walk_scratch *s)
 		}
 		w->outer_frame = outer.current_frame;
 		walk_run(s, inner.current_frame);
-		if (!cframe_is_unfilled(w, outer.current_frame))
+		if (!cframe_is_unfilled(w, outer.current_frame)) {
+			cframe_check_place(w, addr);
 			return;
+		}
 		addr = inner.previous;
 	}
 	walk_stop(w, SAMPLE_REASON_MID_TRANSITION);

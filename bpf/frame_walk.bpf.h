@@ -16,7 +16,8 @@
  *                        `top`), each strictly below the one called from it in the same chunk;
  *   generator (owner 1)  in the heap, so never inside the current chunk;
  *   entry (3.12+)        on the C stack, above the interrupted stack pointer, each above the last; not
- *                        shown. 3.15's base_frame lies in the thread state and ends every chain.
+ *                        shown. On another thread's stack: that one runs this state (a sub-interpreter's up to
+ *                        3.12). 3.15's base_frame lies in the thread state and ends every chain.
  * Where a chain may end: 3.11 at a frame with is_entry, from 3.12 on at an entry frame, in 3.15 at base_frame,
  * too (greenlets begin without one), and in greenlet's hands at an ordinary frame (walk_outermost). A chain
  * that ends elsewhere was being relinked: mid-transition.
@@ -39,6 +40,10 @@ static __always_inline int walk_entry(struct walk *w, u64 frame, u64 previous)
 {
 	if (frame <= w->user_sp || frame <= w->last_entry) {
 		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
+		return 1;
+	}
+	if (frame >= w->stack_end) {
+		walk_stop(w, SAMPLE_REASON_AMBIGUOUS_STATE);
 		return 1;
 	}
 	w->last_entry = frame;

@@ -34,6 +34,14 @@ static __always_inline void stack_begin(struct walk *w, const struct py_layout *
 	w->flushed_cnt = 0;
 }
 
+/* pthread_create() puts the thread's descriptor, which the thread pointer is, on top of its stack (glibc,
+ * nptl/allocatestack.c; musl, src/thread/pthread_create.c). The first thread's stack is the process's; above it
+ * there is no other. */
+static __always_inline u64 thread_stack_end(const struct walk *w, u32 tid)
+{
+	return tid != w->tgid && !w->id_is_native && w->user_sp < w->task_id ? w->task_id : ~0ULL;
+}
+
 /* Finds the thread's state and walks its frames. Returns what stack_finish() wants to know. */
 static __always_inline int stack_walk(struct walk_scratch *s, u32 tid)
 {
@@ -45,6 +53,7 @@ static __always_inline int stack_walk(struct walk_scratch *s, u32 tid)
 		walk_none(w, reason);
 		return reason;
 	}
+	w->stack_end = thread_stack_end(w, tid);
 	w->salt = fingerprint_mix(fingerprint_mix(cfg.hash_key, w->epoch), w->interp);
 	code_proof_read(s);
 	walk_thread(s);

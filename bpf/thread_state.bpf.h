@@ -6,7 +6,8 @@
  *    child keeps its parent's; native_thread_id against the namespaced tid elsewhere),
  *  - from 3.12 on its _status.bound_gilstate is set: a thread that runs a sub-interpreter has several
  *    states with the same ids, and that bit moves to the current one (CPython 3.12, Python/pystate.c,
- *    bind_gilstate_tstate),
+ *    bind_gilstate_tstate). Up to 3.12 another thread may run it under these ids (PyThreadState_Swap): where its
+ *    frames lie tells from 3.11 on (walk_entry, cframe_check_place), before nothing does,
  *  - it is linked: the previous state's `next`, or the interpreter's list head, points at it. A freed
  *    state keeps its ids but not its place in the list.
  * Up to 3.11 with several interpreters only the holder of the GIL can be told (gilstate.tstate_current).

@@ -47,6 +47,7 @@ struct walk {
 	u64 runtime_addr;
 	u64 task_id; /* what the thread state's id field must hold */
 	u64 user_sp;
+	u64 stack_end; /* the thread's C stack lies below */
 	u64 code_mask; /* of an executable: without its tag bits */
 	u64 tstate;
 	u64 interp;

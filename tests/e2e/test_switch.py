@@ -3,9 +3,10 @@
 import os
 import subprocess
 
-from lib import legal
+from lib import legal, stats
 from lib.folded import names
 from test_extreme import check_losses
+from test_shares import FALSE_ALARM
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -127,3 +128,64 @@ def check_interpreters(t, recording, started):
         for number in range(4):
             t.claim({f"inner_{number}", f"main_leaf_{number}"} <= have,
                     f"{target}: thread {number} was seen in both interpreters", sorted(have)[:40])
+
+
+# Work in the main interpreter and in those that share its GIL: what is around it, by subinterpreters.py's names.
+BOOTSTRAP = ("Thread._bootstrap", "Thread._bootstrap_inner", "Thread.run")
+PARTS = {"a0": (*BOOTSTRAP, "stand_alone"), "a1": ("<module>",), "a2": ("<module>",),
+         "t0": (*BOOTSTRAP, "take_turns"), "t1": ("<module>",), "t2": ("<module>",)}
+TURNS = {"t0": 0.2, "t1": 0.3, "t2": 0.5}
+TEXT_LINES = {"<module>": 1, "outer": 9}  # of a caller in the text that an interpreter runs
+
+
+def part_of(stack):
+    """The part that its leaf works for; None: it does not."""
+    kind, _, part = names(stack)[-1].partition("_") if stack.frames else ("", "", "")
+    return part if kind == "leaf" and part in PARTS else None
+
+
+def shared_gil(stack):
+    part = part_of(stack)
+    if not part:
+        return "functions of a part without its leaf" if {name[:5] for name in names(stack)[:-1]} & {"leaf_"} else None
+    if names(stack) != (*PARTS[part], f"outer_{part}", f"leaf_{part}"):
+        return f"not {part}'s stack"
+    callers = [frame for frame in stack.frames[:-1] if frame.file == "<string>"]
+    wrong = [frame for frame in callers if frame.line not in (None, TEXT_LINES[frame.name.split("_")[0]])]
+    return f"{wrong[0].name} on line {wrong[0].line}" if wrong else None
+
+
+def test_shared_gil(t):
+    """interpreters that share the main one's GIL, each in its own thread, and three by turns in one: 20, 30 and 50 %"""
+    started = t.start_all([(python, "subinterpreters.py", 600) for python in t.pythons if python.minor >= (3, 12)])
+    recording = t.record("-r", "10khz", "-d", 8, per="thread")
+    check(t, recording, started, shared_gil)
+    groups = []
+    for target in started:
+        owners, counts = {}, dict.fromkeys(PARTS, 0)
+        for stack in recording.stacks(target.pid):
+            part = part_of(stack) if stack.status == "exact" else None
+            if part:
+                counts[part] += stack.count
+                owners.setdefault(stack.thread[1], set()).add(part)
+        t.claim(sorted(map(sorted, owners.values())) == [["a0"], ["a1"], ["a2"], ["t0", "t1", "t2"]],
+                f"{target}: each thread has its own parts", owners)
+        turns = {part: counts[part] for part in TURNS}
+        if t.claim(sum(turns.values()) >= 1000, f"{target}: 1,000 samples of the thread that takes turns", counts):
+            groups.append((stats.thin(turns, 1000), TURNS))
+    value = stats.joint_p_value(groups) if groups else 0
+    t.claim(value >= FALSE_ALARM, f"turns are 20/30/50: joint p = {value:.4f}, alarm below {FALSE_ALARM}", groups)
+
+
+def test_borrowed(t):
+    """interpreters that one thread makes and another runs: the first has no stack of the second"""
+    started = t.start_all([(python, "borrowed.py", 600) for python in t.pythons if python.minor >= (3, 12)])
+    recording = t.record("-r", "4khz", "-d", 4, per="thread")
+    for target in started:
+        makers = {int(tid) for tid in target.value("makers").split()}
+        stacks = [stack for stack in recording.stacks(target.pid) if stack.status == "exact"]
+        wrong = [stack for stack in stacks if stack.thread[1] in makers and names(stack)[:1] == ("<module>",)]
+        t.claim(not wrong, f"{target}: neither maker has a borrower's stack", sum(stack.count for stack in wrong),
+                [stack.raw for stack in wrong][:4])
+        count = sum(stack.count for stack in recording.stacks(target.pid) if stack.thread[1] in makers)
+        t.claim(count >= 500, f"{target}: {count} samples of the makers")
