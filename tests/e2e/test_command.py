@@ -2,6 +2,8 @@
 """`panopy record -- command`."""
 import os
 import pwd
+import shutil
+import signal
 import subprocess
 import time
 
@@ -90,9 +92,13 @@ def test_no_such_command(t):
     t.claim("/nonexistent/program" in recording.errors, "the sentence names it", recording.explain())
 
 
+def public_python(t):
+    """One that any user may run, if there is one."""
+    return "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else on_host(t.pythons).command
+
+
 def test_invoking_user(t):
     """under sudo the command runs as the invoking user, who owns the files"""
-    python = on_host(t.pythons)
     os.chmod(t.directory, 0o755)
     folder = t.folder("owned")
     os.chmod(folder, 0o777)
@@ -103,8 +109,7 @@ def test_invoking_user(t):
         file.write("import os, time\nend = time.time() + 0.3\nwhile time.time() < end: pass\n"
                    "print(os.getuid(), os.getgid(), os.getgroups())\n"
                    "print(os.environ['HOME'], os.environ['USER'], os.environ['LOGNAME'])\n")
-    interpreter = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else python.command
-    recording = run(t, interpreter, script, folder="owned", popen={"env": environment})
+    recording = run(t, public_python(t), script, folder="owned", popen={"env": environment})
     t.claim(recording.stdout.startswith(b"65534 65534 ") and b" 0" not in recording.stdout.split(b"[")[-1],
             "the command runs as that user, without root's groups", recording.stdout, recording.explain())
     t.claim(recording.stdout.splitlines()[-1:] == [f"{pwd.getpwuid(65534).pw_dir} nobody somebody".encode()],
@@ -112,6 +117,56 @@ def test_invoking_user(t):
     for path in (recording.output, recording.summary_path):
         owner = os.stat(path).st_uid if os.path.exists(path) else None
         t.claim(owner == 65534, f"{os.path.basename(path)} is that user's", owner)
+
+
+SUDO_USER = 4711
+SUDO_STAGE = r"""
+set -e
+sed '/^panopy-test:/d' /etc/passwd >"$0/passwd"
+echo 'panopy-test:*:4711:4711::/:/bin/sh' >>"$0/passwd"
+echo 'panopy-test ALL=(root) NOPASSWD: ALL' >"$0/sudoers"
+chmod 440 "$0/sudoers"
+mount --bind "$0/passwd" /etc/passwd
+mount --bind "$0/sudoers" /etc/sudoers
+exec setpriv --reuid=4711 --regid=4711 --clear-groups sudo -n "$@"
+"""
+IDS = """import os, sys, time
+print(os.getuid(), os.getgid(), os.getpid(), flush=True)
+end = time.time() + float(sys.argv[1])
+while time.time() < end: pass
+"""
+
+
+def start_under_sudo(t, seconds):
+    """sudo itself, among users and rules of its own; a command that prints who it is."""
+    if not shutil.which("sudo") or not shutil.which("setpriv"):
+        t.skip("needs sudo and setpriv (util-linux)")
+    os.chmod(t.directory, 0o755)
+    folder = f"sudo-{seconds}"
+    os.chmod(t.folder(folder), 0o777)
+    return t.panopy_record("-r", "1khz", "--", public_python(t), "-S", "-c", IDS, seconds, folder=folder,
+                           prefix=("unshare", "--mount", "sh", "-c", SUDO_STAGE, t.folder("stage")))
+
+
+def claim_invoking_users(t, recording, said, what):
+    t.claim(said.split()[:2] == [b"4711", b"4711"], f"{what}: the command runs as the invoking user", recording.explain())
+    t.claim(len(recording.stacks()) > 0, f"{what}: the profile is there", recording.explain())
+    for path in (recording.output, recording.summary_path):
+        t.claim(os.stat(path).st_uid == SUDO_USER, f"{what}: {os.path.basename(path)} is that user's")
+
+
+def test_sudo(t):
+    """under sudo itself: the command's end, and sudo asked to end"""
+    recording = start_under_sudo(t, 0.5).finish()
+    t.claim(recording.status == 0, "status 0", recording.explain())
+    claim_invoking_users(t, recording, recording.stdout, "the command ends")
+    recording = start_under_sudo(t, 60)
+    said = recording.process.stdout.readline()
+    command = int(said.split()[2])
+    t.at_end(lambda: os.kill(command, signal.SIGKILL))
+    time.sleep(1)
+    recording.interrupt(signal.SIGTERM).finish(left_running=True)
+    claim_invoking_users(t, recording, said, "SIGTERM to sudo")
 
 
 def test_group_of_root(t):
