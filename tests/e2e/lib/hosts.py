@@ -104,7 +104,9 @@ class Python:
         # A test run that is killed takes its targets with it.
         tie = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         argv = self.argv(script, *args, directory=directory, options=options)
-        process = subprocess.Popen([*tie, *argv], start_new_session=True, **keywords)
+        # A group of its own, to be killed whole, but no session: where the kernel shares CPUs out by session, a hundred
+        # of them would leave panopy a hundredth of a CPU, whatever its priority.
+        process = subprocess.Popen([*tie, *argv], process_group=0, **keywords)
         return Target(self, script, process)
 
     def unstage(self):
