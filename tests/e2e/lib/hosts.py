@@ -104,9 +104,10 @@ class Python:
         # A test run that is killed takes its targets with it.
         tie = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         argv = self.argv(script, *args, directory=directory, options=options)
-        # A group of its own, to be killed whole, but no session: where the kernel shares CPUs out by session, a hundred
-        # of them would leave panopy a hundredth of a CPU, whatever its priority.
-        process = subprocess.Popen([*tie, *argv], process_group=0, **keywords)
+        # In any case a group of its own, to be killed whole.
+        if not keywords.setdefault("start_new_session", True):
+            keywords["process_group"] = 0
+        process = subprocess.Popen([*tie, *argv], **keywords)
         return Target(self, script, process)
 
     def unstage(self):
