@@ -51,15 +51,5 @@ def visit(number):
         RUN(interpreter, text)
 
 
-def main():
-    threads = [threading.Thread(target=visit, args=(number,), daemon=True) for number in range(COUNT)]
-    for thread in threads:
-        thread.start()
-    WARM.wait()
-    pace.ready()
-    for thread in threads:
-        thread.join()
-
-
-main()
+pace.run_threads([threading.Thread(target=visit, args=(number,), daemon=True) for number in range(COUNT)], WARM)
 pace.done()

@@ -49,5 +49,15 @@ def running(end):
     return time.monotonic() < end
 
 
+def run_threads(threads, warm):
+    """Until all of them end; ready when all have come to the barrier `warm`."""
+    for thread in threads:
+        thread.start()
+    warm.wait()
+    ready()
+    for thread in threads:
+        thread.join()
+
+
 def done():
     print("cpu", time.process_time(), flush=True)

@@ -73,16 +73,6 @@ def take_turns():
             time.sleep(REST)
 
 
-def main():
-    threads = [threading.Thread(target=stand_alone, args=(part,), daemon=True) for part in ("a0", "a1", "a2")]
-    threads.append(threading.Thread(target=take_turns, daemon=True))
-    for thread in threads:
-        thread.start()
-    WARM.wait()
-    pace.ready()
-    for thread in threads:
-        thread.join()
-
-
-main()
+pace.run_threads([threading.Thread(target=stand_alone, args=(part,), daemon=True) for part in ("a0", "a1", "a2")] +
+                 [threading.Thread(target=take_turns, daemon=True)], WARM)
 pace.done()
