@@ -24,6 +24,19 @@ int followed_tree_add(struct followed_tree *tree, pid_t pid)
 	return err;
 }
 
+int followed_tree_add_all(struct followed_tree *tree, const pid_t *pids, size_t cnt, pid_t *ret_failed)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		int err = followed_tree_add(tree, pids[i]);
+
+		if (err) {
+			*ret_failed = pids[i];
+			return err;
+		}
+	}
+	return 0;
+}
+
 static void on_descendant(void *ctx, pid_t pid)
 {
 	(void)followed_tree_add(ctx, pid);

@@ -22,6 +22,9 @@ struct followed_tree {
 /* One that has an entry keeps it: it may be published, and has ticks outside. 0 or -errno. */
 int followed_tree_add(struct followed_tree *tree, pid_t pid);
 
+/* All of them; 0, or -errno and of whom. */
+int followed_tree_add_all(struct followed_tree *tree, const pid_t *pids, size_t cnt, pid_t *ret_failed);
+
 /* Adds all descendants of the processes in the table that have an entry. 0 or -errno. */
 int followed_tree_descend(struct followed_tree *tree);
 

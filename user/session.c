@@ -151,19 +151,15 @@ static void note_dropped_events(struct session *session)
 
 static void every_second(struct session *session, u64 now)
 {
-	pid_t ignored;
-
 	if (now - session->second_ns < CLOCK_NS_PER_S)
 		return;
 	session->second_ns = now;
 	session_expire_awaited(session, now - AWAIT_S * CLOCK_NS_PER_S);
 	refresh_cpus(session, now);
 	note_dropped_events(session);
-	if (session->rescan) {
-		session->rescan = false;
-		target_table_scan(session->targets, &ignored);
-	}
-	if (session->options->pid_cnt && !session->stop && !target_table_live_count(session->targets))
+	/* A scan may find others that are followed. */
+	if (session->options->pid_cnt && !session->stop && !session->rescan && !session->scans &&
+	    !target_table_live_count(session->targets))
 		session->stop = SESSION_STOP_TARGETS_ENDED;
 	session_draw_progress(session, now);
 }
@@ -218,6 +214,56 @@ static void pace_mappings(struct session *session, bool woke, u64 now)
 		session->mappings_due_ns = 0;
 }
 
+static void take_turn(struct session *session, u64 now)
+{
+	drain_mappings(session);
+	drain_rings(session, now);
+	target_table_expire(session->targets, now);
+	session->undecided = target_table_retry(session->targets, now);
+	session_refresh_selection(session, now);
+	every_second(session, now);
+	session_print_stats(session, now);
+	check_ends(session, now);
+}
+
+bool session_goes_on(void *ctx)
+{
+	struct session *session = ctx;
+	u64 now = clock_monotonic_ns();
+
+	if (now - session->turn_ns >= LOOKS_MS * CLOCK_NS_PER_MS) {
+		on_signals(session);
+		take_turn(session, now);
+		session->turn_ns = clock_monotonic_ns();
+	}
+	return !session->stop;
+}
+
+int session_scan(struct session *session, pid_t *ret_missing)
+{
+	int err;
+
+	session->rescan = false;
+	session->scans = true;
+	err = target_table_scan(session->targets, ret_missing);
+	session->scans = false;
+	session->scanned_ns = clock_monotonic_ns();
+	if (err != -ECANCELED)
+		return err;
+	log_warning(LOG_TOPIC_DISCOVER, "the recording ended before every process had been looked at: those "
+					"that were not are missing from it");
+	return 0;
+}
+
+/* For what was missed. */
+static void scan_again(struct session *session, u64 now)
+{
+	pid_t ignored;
+
+	if (session->rescan && !session->stop && now - session->scanned_ns >= CLOCK_NS_PER_S)
+		session_scan(session, &ignored);
+}
+
 enum session_stop session_run(struct session *session)
 {
 	struct epoll_event events[LOOP_EVENTS];
@@ -232,14 +278,8 @@ enum session_stop session_run(struct session *session)
 			on_signals(session);
 		now = clock_monotonic_ns();
 		pace_mappings(session, is_among(events, cnt, mapping_events_fd(session->mappings)), now);
-		drain_mappings(session);
-		drain_rings(session, now);
-		target_table_expire(session->targets, now);
-		session->undecided = target_table_retry(session->targets, now);
-		session_refresh_selection(session, now);
-		every_second(session, now);
-		session_print_stats(session, now);
-		check_ends(session, now);
+		take_turn(session, now);
+		scan_again(session, now);
 	}
 	return session->stop;
 }

@@ -155,6 +155,8 @@ static int open_user(struct session *session, const pid_t *pids, size_t pid_cnt)
 	target_config.codes = session->codes;
 	target_config.was_sampled = was_sampled;
 	target_config.was_sampled_ctx = session->profile;
+	target_config.goes_on = session_goes_on;
+	target_config.goes_on_ctx = session;
 	err = target_table_new(&session->targets, &target_config);
 	err = err ?: late_stacks_new(&session->late, session->codes, MAX_COMPLETED_FRAMES);
 	err = err ?: awaited_stacks_new(&session->awaited);
@@ -227,7 +229,7 @@ static int start(struct session *session, const struct session_config *config, c
 	err = perf_timers_start(session->timers);
 	if (err)
 		return fail(failure, EXIT_CODE_FAILURE, err, "the sampling timers cannot be started");
-	err = target_table_scan(session->targets, &missing);
+	err = session_scan(session, &missing);
 	if (err == -ESRCH && missing) {
 		snprintf(failure->message, failure->sz,
 			 kill(missing, 0) == 0 ? "%d is a thread: give the id of its process"
@@ -239,7 +241,8 @@ static int start(struct session *session, const struct session_config *config, c
 	if (err)
 		return fail(failure, EXIT_CODE_FAILURE, err, "/proc cannot be read");
 	/* What else is selected may become true of them later. */
-	if (session->options->pid_cnt && !config->child && selection_is_empty(session->options->selection))
+	if (session->options->pid_cnt && !config->child && !session->stop &&
+	    selection_is_empty(session->options->selection))
 		err = check_pids(session, failure);
 	if (err)
 		return err;

@@ -55,6 +55,9 @@ struct session {
 	u64 mappings_due_ns; /* when mappings may wake the loop again; 0: they may */
 	u64 looks_until_ns;  /* when looking at processes has to let other work be done */
 	bool looks_wait;     /* more wait to be looked at */
+	bool scans;	     /* looks at all processes */
+	u64 scanned_ns;	     /* when it last had */
+	u64 turn_ns;	     /* when it last let other work be done */
 	enum session_stop stop;
 	u64 begun_ns;	/* panopy was started */
 	u64 started_ns; /* the timers were started */
@@ -71,6 +74,11 @@ struct session {
 	u64 losses[SUMMARY_LOSS_COUNT];
 	struct remote_mem_stats remote_reads;
 };
+
+/* Looks for processes that are there already (target_table.h says how), and does what else is due in between. */
+int session_scan(struct session *session, pid_t *ret_missing);
+/* Between two looks of a scan; false: the recording ends. */
+bool session_goes_on(void *session);
 
 /* Takes in one record of a sample ring, `sz` bytes as it came. */
 void session_on_record(struct session *session, const void *data, size_t sz);

@@ -375,8 +375,10 @@ static void look_at(struct target_table *table, pid_t pid, const struct mapping_
 
 static int on_scanned_pid(void *ctx, pid_t pid)
 {
-	discover(ctx, pid, NULL);
-	return 0;
+	struct target_table *table = ctx;
+
+	discover(table, pid, NULL);
+	return !table->config.goes_on || table->config.goes_on(table->config.goes_on_ctx) ? 0 : -ECANCELED;
 }
 
 int target_table_follow(struct target_table *table, pid_t pid)
@@ -412,16 +414,11 @@ static int follow_pids(struct target_table *table, pid_t *ret_pid)
 		.follow = on_new_pid,
 		.ctx = table,
 	};
+	int err = 0;
 
-	for (size_t i = 0; !table->has_scanned && i < table->config.pid_cnt; i++) {
-		int err = followed_tree_add(&tree, table->config.pids[i]);
-
-		if (err) {
-			*ret_pid = table->config.pids[i];
-			return err;
-		}
-	}
-	return table->config.subprocesses ? followed_tree_descend(&tree) : 0;
+	if (!table->has_scanned)
+		err = followed_tree_add_all(&tree, table->config.pids, table->config.pid_cnt, ret_pid);
+	return err || !table->config.subprocesses ? err : followed_tree_descend(&tree);
 }
 
 /* Whose end was told of in a record that found no room. */
@@ -446,13 +443,13 @@ int target_table_scan(struct target_table *table, pid_t *ret_pid)
 	if (err)
 		return err;
 	table->has_scanned = true;
-	for (size_t id = 0; id < process_table_count(table->processes); id++) {
+	for (size_t id = 0; id < process_table_count(table->processes) && !err; id++) {
 		const struct process *process = process_table_at(table->processes, id);
 
 		if (!process->ended)
-			discover(table, process->pid, NULL);
+			err = on_scanned_pid(table, process->pid);
 	}
-	return 0;
+	return err;
 }
 
 void target_table_on_mapping(struct target_table *table, const struct mapping_event *mapping)

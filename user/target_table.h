@@ -40,6 +40,9 @@ struct target_table_config {
 	/* Whether a process has samples; one that ended without is forgotten once there are too many. */
 	bool (*was_sampled)(void *ctx, u32 process_id);
 	void *was_sampled_ctx;
+	/* Called between two looks of a scan, to do what else is due; false ends the scan. NULL: nothing is due. */
+	bool (*goes_on)(void *ctx);
+	void *goes_on_ctx;
 };
 
 int target_table_new(struct target_table **ret_table, const struct target_table_config *config);
@@ -47,7 +50,7 @@ void target_table_free(struct target_table *table);
 
 /* Looks for processes that are there already: all of /proc, or the pids and their descendants. A pid
  * that does not exist: -ESRCH, and which one in ret_pid. Again: for what was missed; what is known stays as it is,
- * and a pid that ended is no error. */
+ * and a pid that ended is no error. -ECANCELED: goes_on() said so. */
 int target_table_scan(struct target_table *table, pid_t *ret_pid);
 /* Adds one process that the caller started and that has not run yet. */
 int target_table_follow(struct target_table *table, pid_t pid);

@@ -235,6 +235,39 @@ static void another_look_leaves_what_is_published(void **state)
 	helper_stop(&helper);
 }
 
+static bool goes_on_after(void *ctx)
+{
+	size_t *left = ctx;
+
+	return (*left)-- != 0;
+}
+
+/* Whoever scans is asked after each look whether to go on. */
+static void scan_ends_when_told(void **state)
+{
+	struct helper first = helper_start(), second = helper_start();
+	pid_t pids[] = {first.pid, second.pid}, missing;
+	struct target_table *table;
+	size_t left = 0;
+
+	memset(map, 0, sizeof(map));
+	assert_int_equal(target_table_new(&table, &(struct target_table_config){.pids = pids,
+										.pid_cnt = 2,
+										.goes_on = goes_on_after,
+										.goes_on_ctx = &left}),
+			 0);
+	assert_int_equal(target_table_scan(table, &missing), -ECANCELED);
+	check_ready(table, first.pid);
+	assert_int_equal(entry_of(second.pid)->state, PROCESS_CONFIG_UNDECIDED);
+	left = 2;
+	assert_int_equal(target_table_scan(table, &missing), 0);
+	assert_int_equal(left, 0);
+	check_ready(table, second.pid);
+	target_table_free(table);
+	helper_stop(&first);
+	helper_stop(&second);
+}
+
 /* Nothing is said of the one that ended but that its entry is gone: whoever has its pid by then is not followed. */
 static void another_look_goes_on_without_those_that_ended(void **state)
 {
@@ -651,6 +684,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(another_look_leaves_what_is_published),
+		cmocka_unit_test(scan_ends_when_told),
 		cmocka_unit_test(another_look_goes_on_without_those_that_ended),
 		cmocka_unit_test(another_look_ends_what_is_gone),
 		cmocka_unit_test(first_look_says_who_is_missing),
