@@ -197,10 +197,18 @@ void probe_cgroup_selection(struct feature_result *ret_result)
 }
 
 /* bpf_ktime_get_coarse_ns came with the same release as the accounting to memory cgroups (Linux 5.11),
- * which itself cannot be seen from outside. */
+ * which itself cannot be seen from outside. Programs of perf events may not call it; those on sockets may. */
 void probe_bpf_memory_accounting(struct feature_result *ret_result)
 {
-	probe_helper(ret_result, BPF_FUNC_ktime_get_coarse_ns);
+	const struct bpf_insn insns[] = {
+		{.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_ktime_get_coarse_ns},
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	CLEANUP_FD int fd =
+		open_instructions(BPF_PROG_TYPE_SOCKET_FILTER, insns, sizeof(insns) / sizeof(insns[0]));
+
+	set_by_error(ret_result, fd);
 	if (ret_result->state == FEATURE_STATE_PRESENT || ret_result->denied)
 		return;
 	if (memlock_kib() == ~0ULL) {
