@@ -285,13 +285,21 @@ static int child_status(const struct session *session, pid_t child, int grace_ms
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static int finish(struct session *session, struct options *options, pid_t child, enum session_stop stop)
+static int finish(struct session *session, struct options *options, const struct launched *launched,
+		  enum session_stop stop)
 {
+	char message[MESSAGE_SZ];
 	struct summary summary;
 	int err, status, strict;
 
 	stop_signals_abort(stop == SESSION_STOP_INTERRUPTED);
 	session_finish(session);
+	/* There is nothing to write, and what an output file has from before stays. */
+	if (options->argv && launch_has_failed(launched, options->argv, message, sizeof(message))) {
+		log_hurry(false);
+		log_error(LOG_TOPIC_MAIN, "%s", message);
+		return child_status(session, launched->pid, CHILD_GRACE_MS);
+	}
 	session_summarize(session, &summary);
 	summary.format = "folded";
 	err = write_profile(options, &summary);
@@ -301,10 +309,10 @@ static int finish(struct session *session, struct options *options, pid_t child,
 		summary_print(stderr, &summary, log_use_color());
 	if (err)
 		return EXIT_CODE_FAILURE;
-	if (!child)
+	if (!options->argv)
 		return verdict(options, &summary);
 	/* A command need not be Python, and its own failure goes first. */
-	status = child_status(session, child, stop == SESSION_STOP_INTERRUPTED ? CHILD_GRACE_MS : 0);
+	status = child_status(session, launched->pid, stop == SESSION_STOP_INTERRUPTED ? CHILD_GRACE_MS : 0);
 	strict = strict_verdict(options, &summary);
 	return status ?: strict;
 }
@@ -316,6 +324,7 @@ int command_record(struct options *options)
 		.child_go_fd = -1,
 		.begun_ns = clock_monotonic_ns(),
 	};
+	struct launched launched = {.go_fd = -1, .failure_fd = -1};
 	struct session *session;
 	char message[MESSAGE_SZ];
 	int exit_code = EXIT_CODE_FAILURE;
@@ -334,11 +343,13 @@ int command_record(struct options *options)
 	/* No signal would end the wait for a reader of messages. */
 	log_hurry(true);
 	if (options->argv) {
-		err = launch_command(options->argv, &config.child, &config.child_go_fd);
+		err = launch_command(options->argv, &launched);
 		if (err) {
 			log_error(LOG_TOPIC_MAIN, "the command cannot be started: %s", strerror(-err));
 			return EXIT_CODE_FAILURE;
 		}
+		config.child = launched.pid;
+		config.child_go_fd = launched.go_fd;
 	}
 	/* Only now: the command would inherit it. */
 	signal(SIGPIPE, SIG_IGN);
@@ -356,7 +367,7 @@ int command_record(struct options *options)
 		log_error(LOG_TOPIC_MAIN, "%s", message);
 		return exit_code;
 	}
-	exit_code = finish(session, options, config.child, session_run(session));
+	exit_code = finish(session, options, &launched, session_run(session));
 	session_close(session);
 	return exit_code;
 }

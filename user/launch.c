@@ -62,7 +62,21 @@ static int drop_privileges(void)
 	return 0;
 }
 
-static void __attribute__((noreturn)) run_child(char *const *argv, int go_fd)
+struct failure {
+	int err;
+	bool is_of_user; /* not of the command itself */
+};
+
+static void __attribute__((noreturn)) fail(int failure_fd, int err, bool is_of_user)
+{
+	const struct failure failure = {err, is_of_user};
+
+	/* Nobody reads once panopy has ended; the status tells then. */
+	(void)!write(failure_fd, &failure, sizeof(failure));
+	_exit(err == ENOENT && !is_of_user ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+}
+
+static void __attribute__((noreturn)) run_child(char *const *argv, int go_fd, int failure_fd)
 {
 	sigset_t none;
 	char go;
@@ -73,36 +87,53 @@ static void __attribute__((noreturn)) run_child(char *const *argv, int go_fd)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	err = drop_privileges();
-	if (err) {
-		fprintf(stderr, "panopy: the command cannot run as the user behind sudo: %s\n",
-			strerror(-err));
-		_exit(EXIT_NOT_EXECUTABLE);
-	}
+	if (err)
+		fail(failure_fd, -err, true);
 	execvp(argv[0], argv);
-	err = errno;
-	fprintf(stderr, "panopy: %s cannot be executed: %s\n", argv[0], strerror(err));
-	_exit(err == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+	fail(failure_fd, errno, false);
 }
 
-int launch_command(char *const *argv, pid_t *ret_pid, int *ret_go_fd)
+int launch_command(char *const *argv, struct launched *ret_launched)
 {
-	CLEANUP_FD int read_fd = -1;
-	CLEANUP_FD int write_fd = -1;
+	CLEANUP_FD int go_read_fd = -1;
+	CLEANUP_FD int go_write_fd = -1;
+	CLEANUP_FD int failure_read_fd = -1;
+	CLEANUP_FD int failure_write_fd = -1;
 	int fds[2];
 	pid_t pid;
 
 	if (pipe2(fds, O_CLOEXEC))
 		return -errno;
-	read_fd = fds[0];
-	write_fd = fds[1];
+	go_read_fd = fds[0];
+	go_write_fd = fds[1];
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK))
+		return -errno;
+	failure_read_fd = fds[0];
+	failure_write_fd = fds[1];
 	pid = fork();
 	if (pid < 0)
 		return -errno;
 	if (!pid) {
-		close(write_fd);
-		run_child(argv, read_fd);
+		close(go_write_fd);
+		close(failure_read_fd);
+		run_child(argv, go_read_fd, failure_write_fd);
 	}
-	*ret_pid = pid;
-	*ret_go_fd = steal_fd(&write_fd);
+	ret_launched->pid = pid;
+	ret_launched->go_fd = steal_fd(&go_write_fd);
+	ret_launched->failure_fd = steal_fd(&failure_read_fd);
 	return 0;
+}
+
+bool launch_has_failed(const struct launched *launched, char *const *argv, char *ret_message, size_t sz)
+{
+	struct failure failure;
+
+	if (read(launched->failure_fd, &failure, sizeof(failure)) != sizeof(failure))
+		return false;
+	if (failure.is_of_user)
+		snprintf(ret_message, sz, "the command cannot run as the user behind sudo: %s",
+			 strerror(failure.err));
+	else
+		snprintf(ret_message, sz, "%s cannot be executed: %s", argv[0], strerror(failure.err));
+	return true;
 }

@@ -86,10 +86,14 @@ def test_signals_of_command(t):
 
 
 def test_no_such_command(t):
-    """a command that does not exist: one sentence, not a crash"""
-    recording = run(t, "/nonexistent/program")
-    t.claim(recording.status not in (0, None) and recording.status > 0, "status is a failure", recording.explain())
-    t.claim("/nonexistent/program" in recording.errors, "the sentence names it", recording.explain())
+    """a command that cannot be executed: one sentence, the shell's status, and no profile"""
+    for command, status in (("/nonexistent/program", 127), ("/dev/null", 126)):
+        recording = run(t, command, folder=f"record{status}")
+        t.claim(recording.status == status, f"{command}: status {status}", recording.explain())
+        lines = recording.errors.strip().split("\n")
+        t.claim(len(lines) == 1 and command in lines[0], "one sentence, which names it", recording.errors)
+        written = [name for name in os.listdir(t.folder(f"record{status}")) if name in ("out.folded", "summary.json")]
+        t.claim(not written, "nothing is written", written)
 
 
 def public_python(t):
