@@ -74,9 +74,9 @@ static void print_overview(FILE *out, const struct summary *summary)
 	char cpu[CLOCK_DURATION_SZ];
 	char count[32];
 
-	fprintf(out, "%s samples of %zu process%s, %zu thread%s in %s (%s of CPU time)\n",
-		summary_text_count(count, sizeof(count), totals->samples), processes,
-		processes == 1 ? "" : "es", threads, threads == 1 ? "" : "s",
+	fprintf(out, "%s sample%s of %zu process%s, %zu thread%s in %s (%s of CPU time)\n",
+		summary_text_count(count, sizeof(count), totals->samples), totals->samples == 1 ? "" : "s",
+		processes, processes == 1 ? "" : "es", threads, threads == 1 ? "" : "s",
 		clock_format_duration(duration, sizeof(duration), summary->duration_ns),
 		clock_format_duration(cpu, sizeof(cpu), totals->weight_ns));
 	fprintf(out, "rate: %.4g Hz asked, %.4g Hz achieved\n",
