@@ -267,6 +267,16 @@ static int call_on_worker(void (*run)(void *), void (*release)(void *), void *bl
 	return err;
 }
 
+/* In a fork: the worker stayed with the parent. Who waits on its lock did, too, and must not be waited for. */
+static void drop_copy(void)
+{
+	if (!g_pool.current)
+		return;
+	munmap(g_pool.current->stack, DEADLINE_CALL_STACK_SZ);
+	free(g_pool.current);
+	g_pool.current = NULL;
+}
+
 static int call_unless_stuck(u64 subject, void (*run)(void *block), void (*release)(void *block), void *block,
 			     u64 timeout_ns, unsigned int max_stuck)
 {
@@ -274,7 +284,7 @@ static int call_unless_stuck(u64 subject, void (*run)(void *block), void (*relea
 
 	pthread_mutex_lock(&g_pool.lock);
 	if (g_owner != getpid()) {
-		g_pool.current = NULL; /* a fork: the worker stayed with the parent */
+		drop_copy();
 		g_pool.stuck_cnt = 0;
 		g_owner = getpid();
 	}
