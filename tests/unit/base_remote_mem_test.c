@@ -219,7 +219,7 @@ struct image_file {
 static struct image_file good_image(void)
 {
 	struct image_file file = {
-		.magic = "PANOPYMI",
+		.magic = {'P', 'A', 'N', 'O', 'P', 'Y', 'M', 'I'},
 		.version = 1,
 		.segment_cnt = 3,
 		.segments = {{0x1000, 8, offsetof(struct image_file, bytes)},

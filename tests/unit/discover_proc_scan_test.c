@@ -29,7 +29,7 @@ static int on_pid(void *ctx, pid_t pid)
 	return 0;
 }
 
-static int stop(void *ctx, pid_t pid)
+static int stop_at_first(void *ctx, pid_t pid)
 {
 	return 77;
 }
@@ -40,7 +40,7 @@ static void test_every_process_once(void **state)
 
 	assert_int_equal(proc_scan(on_pid, &wanted), 0);
 	assert_int_equal(wanted.found, 1);
-	assert_int_equal(proc_scan(stop, NULL), 77);
+	assert_int_equal(proc_scan(stop_at_first, NULL), 77);
 }
 
 static void test_threads(void **state)

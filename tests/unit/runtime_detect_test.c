@@ -75,7 +75,7 @@ static pid_t start_python(const char *path, u32 *ret_version)
 	return pid;
 }
 
-static void stop(pid_t pid)
+static void stop_target(pid_t pid)
 {
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -133,7 +133,7 @@ static void expect_python(const char *path)
 	} else {
 		assert_int_equal(runtime.refusal, PY_REFUSAL_VERSION_UNKNOWN);
 	}
-	stop(pid);
+	stop_target(pid);
 }
 
 static void for_each_path(const char *pattern, void (*on_path)(const char *path), size_t *cnt)
@@ -201,7 +201,7 @@ static void test_deleted_under_another_name(void **state)
 	assert_true(pid != 0);
 	assert_int_equal(runtime_detect(detector, pid, &runtime), 0);
 	assert_int_equal(runtime.version, version);
-	stop(pid);
+	stop_target(pid);
 }
 
 static void test_symlink_as_in_a_venv(void **state)
@@ -498,7 +498,7 @@ static void test_one_mapping(void **state)
 				 -ENOENT);
 	}
 	free(text);
-	stop(pid);
+	stop_target(pid);
 	assert_int_equal(runtime_detect_mapping(detector, pid, 0x1000, 0x2000, 0, &runtime), -ESRCH);
 }
 
@@ -553,7 +553,7 @@ static void each_file_is_looked_into_once(void **state)
 	assert_int_equal(ftruncate(fd, sizeof(elf) + 1), 0);
 	assert_int_equal(inspected_of(pid, 0x030b03f0), 1);
 	assert_int_equal(inspected_of(getpid(), 0x030b03f0), 0);
-	stop(pid);
+	stop_target(pid);
 	munmap(addr, sizeof(elf));
 	close(fd);
 	unlink(path);
