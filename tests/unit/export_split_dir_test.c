@@ -113,6 +113,40 @@ static void test_files(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+/* Who may write into the folder need not be who records. */
+static void test_links_and_pipes(void **state)
+{
+	struct split_dir *dir;
+	char path[256], link[256];
+	struct stat st;
+	FILE *file;
+
+	path_of(path, "elsewhere");
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs("precious", file) >= 0);
+	fclose(file);
+	path_of(path, "trapped");
+	assert_int_equal(split_dir_make(path), 0);
+	path_of(link, "trapped/host.folded");
+	assert_int_equal(symlink("../elsewhere", link), 0);
+	path_of(link, "trapped/web.folded");
+	assert_int_equal(mkfifo(link, 0600), 0);
+	path_of(link, "trapped/db.folded");
+	assert_int_equal(mkdir(link, 0700), 0);
+	assert_int_equal(split_dir_new(&dir, path, "folded"), 0);
+	put(dir, "host", "one");
+	put(dir, "web", "two");
+	assert_int_equal(split_dir_next(dir, "db", 2, &(struct atomic_file *){NULL}), -EISDIR);
+	split_dir_free(dir);
+	holds("elsewhere", "precious");
+	holds("trapped/web.folded", "two");
+	path_of(link, "trapped/host.folded");
+	assert_int_equal(lstat(link, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	holds("trapped/host.folded", "one");
+}
+
 static void test_folders_that_cannot_be(void **state)
 {
 	char path[256];
@@ -149,9 +183,8 @@ static void test_bounded(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_files),
-		cmocka_unit_test(test_folders_that_cannot_be),
+		cmocka_unit_test(test_names),		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_links_and_pipes), cmocka_unit_test(test_folders_that_cannot_be),
 		cmocka_unit_test(test_bounded),
 	};
 

@@ -129,6 +129,17 @@ static int resolve(const char *path, char **ret_path, bool *ret_direct)
 	return 0;
 }
 
+/* Whatever has the name gives way to the file, but for a folder. */
+static int open_replacing(struct atomic_file *file, const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return -EISDIR;
+	file->path = strdup(path);
+	return file->path ? open_temp(file) : -ENOMEM;
+}
+
 static int open_output(struct atomic_file *file, const char *path)
 {
 	bool direct = false;
@@ -149,7 +160,8 @@ static int open_output(struct atomic_file *file, const char *path)
 	return file->fd < 0 ? -errno : 0;
 }
 
-int atomic_file_open(struct atomic_file **ret_file, const char *path)
+static int file_new(struct atomic_file **ret_file, const char *path,
+		    int (*open_path)(struct atomic_file *file, const char *path))
 {
 	struct atomic_file *file = malloc(sizeof(*file));
 	int err;
@@ -161,13 +173,23 @@ int atomic_file_open(struct atomic_file **ret_file, const char *path)
 	file->path = file->temp_path = NULL;
 	file->keep_existing = false;
 	file->sz = 0;
-	err = open_output(file, path);
+	err = open_path(file, path);
 	if (err) {
 		file_free(file);
 		return err;
 	}
 	*ret_file = file;
 	return 0;
+}
+
+int atomic_file_open(struct atomic_file **ret_file, const char *path)
+{
+	return file_new(ret_file, path, open_output);
+}
+
+int atomic_file_open_replacing(struct atomic_file **ret_file, const char *path)
+{
+	return file_new(ret_file, path, open_replacing);
 }
 
 void atomic_file_keep_existing(struct atomic_file *file)

@@ -14,6 +14,9 @@ struct atomic_file;
  * -errno of the open: -ENOENT, -EACCES, -EROFS, ... */
 int atomic_file_open(struct atomic_file **ret_file, const char *path);
 
+/* For a name that nobody gave: a link of that name is replaced itself, and so is a device or a pipe. -EISDIR. */
+int atomic_file_open_replacing(struct atomic_file **ret_file, const char *path);
+
 /* The commit then replaces nothing: -EEXIST where a file is there by then. */
 void atomic_file_keep_existing(struct atomic_file *file);
 

@@ -122,7 +122,7 @@ static int open_named(struct split_dir *dir, const char *name, struct atomic_fil
 
 	if (asprintf(&path, "%s/%s.%s", dir->path, name, dir->suffix) < 0)
 		return -ENOMEM;
-	err = atomic_file_open(ret_file, path);
+	err = atomic_file_open_replacing(ret_file, path);
 	free(path);
 	if (!err)
 		dir->cnt++;
