@@ -13,11 +13,14 @@ struct place {
 	char *path; /* of PATH_MAX */
 };
 
-u64 cgroup_dir_id(const char *dir)
+u64 cgroup_dir_id(const struct cgroup_hierarchy *hierarchy, const char *dir)
 {
-	struct stat st;
+	struct stat st, mount;
 
-	return stat(dir, &st) == 0 && S_ISDIR(st.st_mode) ? st.st_ino : 0;
+	return stat(dir, &st) == 0 && S_ISDIR(st.st_mode) && stat(hierarchy->mount, &mount) == 0 &&
+			       st.st_dev == mount.st_dev
+		       ? st.st_ino
+		       : 0;
 }
 
 struct id_search {
@@ -114,7 +117,8 @@ static int locate_path(struct place *place, const char *text)
 		return -ENOENT;
 	for (size_t i = 0; i < place->hierarchies->cnt; i++) {
 		place->hierarchy = &place->hierarchies->list[i];
-		if (!cgroup_hierarchy_dir(place->hierarchy, place->path, dir) && cgroup_dir_id(dir))
+		if (!cgroup_hierarchy_dir(place->hierarchy, place->path, dir) &&
+		    cgroup_dir_id(place->hierarchy, dir))
 			return 0;
 	}
 	return -ENOENT;

@@ -8,8 +8,8 @@
 #include "cgroup_rule.h"
 #include "discover/cgroup_hierarchy.h"
 
-/* Its inode number; 0: it is no directory that is there. */
-u64 cgroup_dir_id(const char *dir);
+/* Its inode number; 0: it is no directory that is there, or one of another file system that is mounted in its place. */
+u64 cgroup_dir_id(const struct cgroup_hierarchy *hierarchy, const char *dir);
 
 /* For a rule of CGROUP_RULE_PATH; the path is that of /proc/PID/cgroup. -ENOENT. -ENOTUNIQ: an id that several hierarchies
  * have. -EFBIG: there are too many cgroups to look for it. */

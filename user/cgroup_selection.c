@@ -48,7 +48,8 @@ struct cgroup_selection {
 /* The cgroup was removed, and may come again. */
 static bool slot_is_gone(const struct cgroup_slot *slot)
 {
-	return slot->rule && slot->rule->kind != CGROUP_RULE_PATH && !(slot->dir && cgroup_dir_id(slot->dir));
+	return slot->rule && slot->rule->kind != CGROUP_RULE_PATH &&
+	       !(slot->dir && cgroup_dir_id(slot->hierarchy, slot->dir));
 }
 
 static void slot_clear(struct cgroup_slot *slot)
@@ -64,7 +65,7 @@ static int slot_set(struct cgroup_slot *slot, const struct cgroup_hierarchy *hie
 {
 	char dir[PATH_MAX];
 	int err = cgroup_hierarchy_dir(hierarchy, path, dir);
-	u64 id = err ? 0 : cgroup_dir_id(dir);
+	u64 id = err ? 0 : cgroup_dir_id(hierarchy, dir);
 	char *path_copy, *dir_copy;
 
 	if (!id)
@@ -483,7 +484,7 @@ static bool slot_refresh(struct cgroup_selection *selection, struct cgroup_slot 
 	if (!slot->dir)
 		return slot->rule && slot->rule->kind == CGROUP_RULE_PATH && !is_by_id &&
 		       slot_locate(selection, slot) == 0;
-	id = cgroup_dir_id(slot->dir);
+	id = cgroup_dir_id(slot->hierarchy, slot->dir);
 	if (!id || id == slot->id || is_by_id)
 		return false;
 	slot->id = id;

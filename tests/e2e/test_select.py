@@ -263,6 +263,19 @@ def test_missing(t):
     t.claim(not [name for name in os.listdir(t.directory) if name.endswith(".folded")], "no file is left")
 
 
+def test_covered(t):
+    """a cgroup is found by the mount that still shows it; what is mounted over a cgroup is none"""
+    hierarchy = groups.v2(t)
+    hierarchy.make("group")
+    target = groups.start(t, hosts.on_host(t.pythons), [hierarchy.procs("group")], 600, "alpha", "go")
+    covers = ["mount -t tmpfs none /sys/fs/cgroup", f"mount -t tmpfs none {hierarchy.dir('group')}"]
+    for cnt, wanted in ((1, {target.pid}), (2, None)):
+        command = " && ".join([*covers[:cnt], f"exec {t.panopy} ps --json --cgroup {hierarchy.path('group')}"])
+        done = subprocess.run(["unshare", "-m", "sh", "-c", command], capture_output=True, text=True)
+        found = {process["pid"] for process in json.loads(done.stdout)["processes"]} if done.stdout else None
+        t.claim(found == wanted and (wanted or "there is no cgroup" in done.stderr), covers[cnt - 1], done)
+
+
 def test_recreated(t):
     """a cgroup that is removed and made anew by the same path"""
     python = hosts.on_host(t.pythons)

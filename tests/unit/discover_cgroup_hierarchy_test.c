@@ -15,6 +15,18 @@
 
 static struct cgroup_hierarchies all;
 
+static u64 covered_id;
+
+static bool is_covered(const char *mount, u64 id)
+{
+	return id == covered_id;
+}
+
+static void decode(const char *mountinfo, const char *cgroup)
+{
+	cgroup_hierarchies_decode(&all, mountinfo, cgroup, is_covered);
+}
+
 static const char V1_MOUNTS[] =
 	"25 18 0:22 / /sys/fs/cgroup rw,relatime shared:5 - tmpfs tmpfs rw,mode=755\n"
 	"26 25 0:23 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
@@ -27,7 +39,7 @@ static const char V1_CGROUP[] =
 
 static void test_hybrid(void **state)
 {
-	cgroup_hierarchies_decode(&all, V1_MOUNTS, V1_CGROUP);
+	decode(V1_MOUNTS, V1_CGROUP);
 	assert_int_equal(all.cnt, 4);
 	assert_true(all.list[0].is_v2);
 	assert_string_equal(all.list[0].mount, "/sys/fs/cgroup/unified");
@@ -42,20 +54,34 @@ static void test_hybrid(void **state)
 
 static void test_version_2_alone(void **state)
 {
-	cgroup_hierarchies_decode(&all, "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-				  "0::/init.scope\n");
+	decode("30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "0::/init.scope\n");
 	assert_int_equal(all.cnt, 1);
 	assert_true(all.list[0].is_v2);
 	assert_string_equal(all.list[0].root, "/");
 }
 
+/* What something else is mounted over shows none of it; another mount, or a part, does. */
+static void test_covered(void **state)
+{
+	covered_id = 29;
+	decode(V1_MOUNTS, V1_CGROUP);
+	assert_int_equal(all.cnt, 4);
+	assert_true(all.list[0].is_v2);
+	assert_string_equal(all.list[0].mount, "/mnt/part");
+	assert_string_equal(all.list[0].root, "/deep");
+	covered_id = 27;
+	decode(V1_MOUNTS, V1_CGROUP);
+	assert_int_equal(all.cnt, 3);
+	assert_string_equal(all.list[2].name, "cpu,cpuacct");
+	covered_id = 0;
+}
+
 /* A controller's name must not be taken for another's that begins so. */
 static void test_names_are_whole(void **state)
 {
-	cgroup_hierarchies_decode(&all,
-				  "26 25 0:23 / /a rw - cgroup cgroup rw,cpuset\n"
-				  "27 25 0:24 / /b rw - cgroup cgroup rw,cpu\n",
-				  "2:cpu:/\n1:cpuset:/\n");
+	decode("26 25 0:23 / /a rw - cgroup cgroup rw,cpuset\n"
+	       "27 25 0:24 / /b rw - cgroup cgroup rw,cpu\n",
+	       "2:cpu:/\n1:cpuset:/\n");
 	assert_int_equal(all.cnt, 2);
 	assert_string_equal(all.list[0].controller, "cpu");
 	assert_string_equal(all.list[0].mount, "/b");
@@ -64,11 +90,11 @@ static void test_names_are_whole(void **state)
 
 static void test_escapes(void **state)
 {
-	cgroup_hierarchies_decode(&all, "26 25 0:23 / /a\\040b\\134c rw - cgroup2 x rw\n", "0::/\n");
+	decode("26 25 0:23 / /a\\040b\\134c rw - cgroup2 x rw\n", "0::/\n");
 	assert_int_equal(all.cnt, 1);
 	assert_string_equal(all.list[0].mount, "/a b\\c");
 	/* A NUL would cut the path. */
-	cgroup_hierarchies_decode(&all, "26 25 0:23 / /a\\000b rw - cgroup2 x rw\n", "0::/\n");
+	decode("26 25 0:23 / /a\\000b rw - cgroup2 x rw\n", "0::/\n");
 	assert_int_equal(all.cnt, 0);
 }
 
@@ -90,22 +116,22 @@ static void test_hostile_lines(void **state)
 	char *long_line = malloc(100000);
 
 	for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++) {
-		cgroup_hierarchies_decode(&all, TEXTS[i], "0::/\n");
+		decode(TEXTS[i], "0::/\n");
 		assert_int_equal(all.cnt, 0);
 	}
 	for (size_t i = 0; i < sizeof(CGROUPS) / sizeof(CGROUPS[0]); i++) {
-		cgroup_hierarchies_decode(&all, V1_MOUNTS, CGROUPS[i]);
+		decode(V1_MOUNTS, CGROUPS[i]);
 		assert_true(all.cnt <= 1);
 	}
 	memset(long_line, 'a', 99999);
 	long_line[99999] = '\0';
-	cgroup_hierarchies_decode(&all, long_line, long_line);
+	decode(long_line, long_line);
 	assert_int_equal(all.cnt, 0);
 	/* More hierarchies than a kernel has. */
 	long_line[0] = '\0';
 	for (int i = 1, at = 0; i < 100; i++)
 		at += snprintf(long_line + at, 100000 - at, "%d:cpu:/\n", i);
-	cgroup_hierarchies_decode(&all, V1_MOUNTS, long_line);
+	decode(V1_MOUNTS, long_line);
 	assert_int_equal(all.cnt, CGROUP_HIERARCHIES_MAX);
 	free(long_line);
 }
@@ -191,6 +217,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hybrid),
 		cmocka_unit_test(test_version_2_alone),
+		cmocka_unit_test(test_covered),
 		cmocka_unit_test(test_names_are_whole),
 		cmocka_unit_test(test_escapes),
 		cmocka_unit_test(test_hostile_lines),

@@ -2,10 +2,12 @@
 /* Formats: proc(5) for mountinfo, cgroups(7) for /proc/PID/cgroup. Both are the kernel's own text around names
  * that anybody may have chosen: in mountinfo space, tab, newline and backslash are \ooo, in cgroup a newline
  * cannot be in a name (kernfs refuses it, kernel/cgroup/cgroup.c cgroup_mkdir). */
+#define _GNU_SOURCE
 #include "discover/cgroup_hierarchy.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,7 @@ enum {
 
 /* The fields of a mountinfo line that matter. */
 struct mount_line {
+	u64 id;
 	char root[PATH_MAX];
 	char mount[PATH_MAX];
 	char type[16];
@@ -56,9 +59,10 @@ static int take_field(const char **text, const char *end, char *ret_field, size_
 static int decode_mount(const char *text, const char *end, struct mount_line *ret_line)
 {
 	char skipped[PATH_MAX];
-	int err = 0;
+	int err = take_field(&text, end, skipped, sizeof(skipped));
 
-	for (int i = 0; i < 3 && !err; i++)
+	ret_line->id = err ? 0 : strtoull(skipped, NULL, 10);
+	for (int i = 0; i < 2 && !err; i++)
 		err = take_field(&text, end, skipped, sizeof(skipped));
 	err = err ?: take_field(&text, end, ret_line->root, sizeof(ret_line->root));
 	err = err ?: take_field(&text, end, ret_line->mount, sizeof(ret_line->mount));
@@ -121,13 +125,15 @@ static bool is_mount_of(const struct mount_line *line, const struct cgroup_hiera
 }
 
 /* The mount that shows most of the hierarchy: the shortest root, and the first of those. */
-static void find_mount(struct cgroup_hierarchy *hierarchy, const char *mountinfo, struct mount_line *line)
+static void find_mount(struct cgroup_hierarchy *hierarchy, const char *mountinfo,
+		       bool (*is_covered)(const char *mount, u64 id), struct mount_line *line)
 {
 	for (const char *text = mountinfo; *text;) {
 		const char *end = text + strcspn(text, "\n");
 
 		if (!decode_mount(text, end, line) && is_mount_of(line, hierarchy) &&
-		    (!hierarchy->mount[0] || strlen(line->root) < strlen(hierarchy->root))) {
+		    (!hierarchy->mount[0] || strlen(line->root) < strlen(hierarchy->root)) &&
+		    !is_covered(line->mount, line->id)) {
 			memcpy(hierarchy->mount, line->mount, sizeof(hierarchy->mount));
 			memcpy(hierarchy->root, line->root, sizeof(hierarchy->root));
 		}
@@ -155,7 +161,7 @@ static int compare_hierarchies(const void *a, const void *b)
 }
 
 void cgroup_hierarchies_decode(struct cgroup_hierarchies *ret_hierarchies, const char *mountinfo,
-			       const char *cgroup)
+			       const char *cgroup, bool (*is_covered)(const char *mount, u64 id))
 {
 	struct cgroup_hierarchies *all = ret_hierarchies;
 	struct mount_line line;
@@ -166,12 +172,21 @@ void cgroup_hierarchies_decode(struct cgroup_hierarchies *ret_hierarchies, const
 		struct cgroup_hierarchy *hierarchy = &all->list[all->cnt];
 
 		if (!decode_cgroup_line(text, end, hierarchy)) {
-			find_mount(hierarchy, mountinfo, &line);
+			find_mount(hierarchy, mountinfo, is_covered, &line);
 			all->cnt += hierarchy->mount[0] == '/';
 		}
 		text = *end ? end + 1 : end;
 	}
 	qsort(all->list, all->cnt, sizeof(all->list[0]), compare_hierarchies);
+}
+
+/* The path leads to another mount by now, as where a container's own /sys/fs/cgroup came over the host's. */
+static bool is_covered(const char *mount, u64 id)
+{
+	struct statx stx;
+
+	return statx(AT_FDCWD, mount, AT_NO_AUTOMOUNT, STATX_MNT_ID, &stx) ||
+	       ((stx.stx_mask & STATX_MNT_ID) && stx.stx_mnt_id != id);
 }
 
 int cgroup_hierarchies_read(struct cgroup_hierarchies *ret_hierarchies)
@@ -187,7 +202,7 @@ int cgroup_hierarchies_read(struct cgroup_hierarchies *ret_hierarchies)
 		sz = text_file_read("/proc/self/cgroup", cgroup, CGROUP_TEXT_SZ);
 	if (sz < 0)
 		return (int)sz;
-	cgroup_hierarchies_decode(ret_hierarchies, mountinfo, cgroup);
+	cgroup_hierarchies_decode(ret_hierarchies, mountinfo, cgroup, is_covered);
 	return 0;
 }
 

@@ -42,9 +42,9 @@ struct cgroup_hierarchies {
 };
 
 /* From the texts of /proc/PID/mountinfo and /proc/PID/cgroup; lines that make no sense are left out, and so is
- * what is not mounted. */
+ * what is not mounted. is_covered tells of a mount, by its id, whether its path leads to another one. */
 void cgroup_hierarchies_decode(struct cgroup_hierarchies *ret_hierarchies, const char *mountinfo,
-			       const char *cgroup);
+			       const char *cgroup, bool (*is_covered)(const char *mount, u64 id));
 /* Those of this process. 0 (also without any), -ENOMEM, or -errno when /proc cannot be read. */
 int cgroup_hierarchies_read(struct cgroup_hierarchies *ret_hierarchies);
 
