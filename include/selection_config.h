@@ -15,8 +15,8 @@ enum {
 	/* Users, likewise. */
 	LIMIT_SELECTION_USERS = 32,
 	/* Levels of a version 1 hierarchy that are looked at, from the thread's cgroup upwards. Systemd and the
-	 * container runtimes nest them five to ten deep. */
-	LIMIT_SELECTION_DEPTH = 64,
+	 * container runtimes nest them five to ten deep; who may make some may make more, to be out of a selection. */
+	LIMIT_SELECTION_DEPTH = 256,
 	/* Hierarchies that a task can be in: one of version 2, one for each controller (14 in Linux 6.18) and
 	 * named ones. */
 	LIMIT_SELECTION_HIERARCHIES = 32,

@@ -31,8 +31,10 @@ def claim_exactly(t, recording, wanted, text):
 
 
 def nested(t, hierarchy):
-    where = {"alpha": "a", "beta": "a/b", "gamma": "a/b/c", "delta": "d"}
-    hierarchy.make(*where.values())
+    # One lies as deep as nobody nests them who does not want to be out of sight.
+    deep = ["a/b/c" + "/d" * levels for levels in range(81)]
+    where = {"alpha": "a", "beta": "a/b", "gamma": deep[-1], "delta": "d"}
+    hierarchy.make("a", "a/b", *deep, "d")
     busy_in(t, hierarchy, where)
     below = {"a": ("alpha", "beta", "gamma"), "a/b": ("beta", "gamma"), "a/b/c": ("gamma",), "d": ("delta",),
              "": LABELS}

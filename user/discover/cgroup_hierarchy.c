@@ -19,8 +19,8 @@
 enum {
 	/* Hosts with thousands of containers have as many mounts. */
 	MOUNTINFO_SZ = 16 << 20,
-	/* Each level takes a file descriptor. */
-	WALK_DEPTH = 64,
+	/* Each level takes a file descriptor. As deep as the kernel side looks (selection_config.h). */
+	WALK_DEPTH = 256,
 };
 
 /* The fields of a mountinfo line that matter. */
