@@ -457,13 +457,14 @@ void target_table_on_mapping(struct target_table *table, const struct mapping_ev
 	look_at(table, mapping->pid, mapping, false);
 }
 
-/* Whether the child has what is published of its parent, and not what was copied before that. */
+/* Whether the child had what is published of its parent, and not what was copied before that. A child that ended or
+ * runs its next image by now does not tell: what was sampled before that has the parent's. */
 static bool is_copy_published(const struct target_table *table, const struct process_event *event)
 {
 	struct process_config config;
 
 	return process_publish_get(table->config.processes_fd, event->tgid, &config) ||
-	       config.state == PROCESS_CONFIG_READY;
+	       config.epoch != event->epoch || config.state == PROCESS_CONFIG_READY;
 }
 
 /* The child runs another image already, which was found first. What was sampled before that has the epoch of the

@@ -77,6 +77,11 @@ def test_children_of_command(t):
     shell = run(t, "sh", "-c", " ".join(python.argv("brief.py")) + "; exit 3", folder="shell")
     t.claim(shell.status == 3, "through a shell: the shell's status", shell.explain())
     t.claim(any("short_life" in names(s) for s in shell.stacks()), "through a shell: the Python is there")
+    spawns = run(t, *python.argv("status.py", "spawn", 1), options=("-r", "10khz"), folder="spawns")
+    parent = max(spawns.stacks(), key=lambda s: s.count).pid
+    short = [s for s in spawns.stacks() if s.pid != parent]
+    t.claim(short and not spawns.summary().lost_samples(),
+            f"children that run another program at once: none of {len(short)} stacks is lost", spawns.explain())
 
 
 def test_signals_of_command(t):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends as it is told: status.py echo|exit N|kill N|wait SECONDS."""
+"""Ends as it is told: status.py echo|exit N|kill N|wait SECONDS|spawn SECONDS."""
 import os
 import sys
 import time
@@ -22,6 +22,10 @@ elif what == "kill":
     os.kill(os.getpid(), int(sys.argv[2]))
 elif what == "ids":
     print(os.getuid(), os.getgid())
+elif what == "spawn":
+    end = time.monotonic() + float(sys.argv[2])
+    while time.monotonic() < end:
+        os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)
 elif what == "wait":
     end = time.monotonic() + float(sys.argv[2])
     while time.monotonic() < end:

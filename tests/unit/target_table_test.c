@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -243,6 +244,33 @@ static void exec_in_order_keeps_the_kernels_epoch(void **state)
 	check_new_image_is_published(fixture, exec.epoch);
 }
 
+/* What it ran before the exec was sampled with its parent's layout, under the fork's epoch. */
+static void child_that_runs_its_next_image_keeps_its_samples(void **state)
+{
+	struct fixture *fixture = *state;
+	struct process_event event;
+	const struct target *target;
+	pid_t child;
+
+	assert_int_equal(target_table_follow(fixture->table, fixture->self), 0);
+	target_table_on_mapping(fixture->table, &(struct mapping_event){.pid = fixture->self});
+	child = fork();
+	if (!child)
+		pause();
+	event = event_of(fixture, PROCESS_EVENT_FORK, clock_monotonic_ns());
+	event.parent_tgid = event.tgid;
+	event.tgid = (u32)child;
+	kernel.config.epoch = event.epoch + 1;
+	kernel.config.state = PROCESS_CONFIG_UNDECIDED;
+	runs_python = false;
+	target_table_on_event(fixture->table, &event);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	target = target_table_find(fixture->table, event.epoch);
+	assert_non_null(target);
+	assert_int_equal(target->process->pid, child);
+}
+
 /* A thread list without an end costs a small share of a CPU, however many samples ask for it. */
 static void seeding_rests_after_a_long_walk(void **state)
 {
@@ -429,6 +457,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(host_exec_of_no_python_is_forgotten, set_up_host, tear_down),
 		cmocka_unit_test_setup_teardown(exec_in_order_keeps_the_kernels_epoch, set_up_followed,
 						tear_down),
+		cmocka_unit_test_setup_teardown(child_that_runs_its_next_image_keeps_its_samples,
+						set_up_followed, tear_down),
 		cmocka_unit_test(only_the_selected_is_published),
 		cmocka_unit_test(never_selected_is_not_listed),
 		cmocka_unit_test_setup_teardown(ticks_outside_add_up, set_up_host, tear_down),
