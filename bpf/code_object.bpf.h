@@ -203,10 +203,13 @@ static __always_inline u32 fingerprint_read(struct walk_scratch *s, u64 code)
 	u32 version = 0;
 
 	stat_add(BPF_STAT_FINGERPRINT_READS, 1);
-	if (!(s->walk.layout.traits & PY_TRAIT_CODE_VERSION))
-		return fingerprint_contents(s->walk.scratch_id, code);
-	if (user_read(&version, sizeof(version), code + s->walk.layout.code_version))
-		return 0;
+	if (!(s->walk.layout.traits & PY_TRAIT_CODE_VERSION)) {
+		version = fingerprint_contents(s->walk.scratch_id, code);
+		s->walk.code_faulted |= !version;
+	} else if (user_read(&version, sizeof(version), code + s->walk.layout.code_version)) {
+		s->walk.code_faulted = 1;
+		version = 0;
+	}
 	return version;
 }
 

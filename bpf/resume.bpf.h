@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-2-Clause OR GPL-2.0-only) */
-/* What the interrupt could not read (over its frame budget, on a page that is not resident, or of a thread
- * whose state it did not find among thousands) is read when the thread returns to user mode (bpf_task_work,
+/* What the interrupt could not read (over its frame budget, on a page that is not resident, names included, or of a
+ * thread whose state it did not find among thousands) is read when the thread returns to user mode (bpf_task_work,
  * Linux 6.18): in its own context, before it runs another instruction, so what is read is of the sample's
  * instant, and pages may be brought in.
  *
@@ -407,13 +407,22 @@ static __always_inline int resume_schedule(struct task_struct *task, struct resu
 	return -1;
 }
 
+/* Status and reason in one. */
+#define RESUME_END(status, reason) ((u32)(status) << 8 | (reason))
+
 /* Whether the walk ended where a later one can do better. */
 static __always_inline int resume_would_help(const struct walk *w)
 {
-	if (w->status == SAMPLE_NONE)
-		return w->reason == SAMPLE_REASON_THREAD_SCAN;
-	return w->status == SAMPLE_TRUNCATED &&
-	       (w->reason == SAMPLE_REASON_BUDGET || w->reason == SAMPLE_REASON_PAGE_FAULT);
+	u32 end = RESUME_END(w->status, w->reason);
+
+	/* Status and reason looked at one by one meet an internal error of 6.18's verifier. */
+	opaque(end);
+	return end == RESUME_END(SAMPLE_NONE, SAMPLE_REASON_THREAD_SCAN) ||
+	       end == RESUME_END(SAMPLE_TRUNCATED, SAMPLE_REASON_BUDGET) ||
+	       end == RESUME_END(SAMPLE_TRUNCATED, SAMPLE_REASON_PAGE_FAULT) ||
+	       /* The page that a forked child writes to is nowhere while the kernel copies it. */
+	       end == RESUME_END(SAMPLE_NONE, SAMPLE_REASON_STATE_FAULT) ||
+	       (end == RESUME_END(SAMPLE_EXACT, SAMPLE_REASON_NONE) && w->code_faulted);
 }
 
 static __always_inline void resume_fill(struct resume_slot *slot, const struct walk *w, u64 pid_tgid,

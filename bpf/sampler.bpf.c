@@ -106,8 +106,11 @@ static __always_inline void sample_send(struct walk_scratch *s, u32 ticket)
 		repeat_send(s, identity);
 		return;
 	}
-	if (ticket && cnt > LIMIT_AWAITING_FRAMES)
+	if (ticket && cnt > LIMIT_AWAITING_FRAMES) {
 		cnt = LIMIT_AWAITING_FRAMES;
+		if (s->walk.status == SAMPLE_EXACT)
+			walk_stop(&s->walk, SAMPLE_REASON_PAGE_FAULT);
+	}
 	opaque(cnt);
 	if (cnt > LIMIT_SAMPLE_FRAMES)
 		return;

@@ -29,6 +29,7 @@ static __always_inline void stack_begin(struct walk *w, const struct py_layout *
 	w->new_code_cnt = 0;
 	w->unread_cnt = 0;
 	w->unread_code = 0;
+	w->code_faulted = 0;
 	w->searched = 0;
 	w->filename_addr = 0;
 	w->flushed_cnt = 0;

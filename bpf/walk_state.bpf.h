@@ -90,7 +90,8 @@ struct walk {
 	u64 window_limit;	      /* addresses from there on at which a whole frame is in it, 0: none */
 	u64 filename_addr;	      /* the file name digested last in this sample, 0: none */
 	u64 filename_digest;
-	u32 searched; /* the thread's state was searched for */
+	u32 searched;	  /* the thread's state was searched for */
+	u32 code_faulted; /* a page of a code object, or of its texts, was not there */
 	/* Where the walk began, and the second one of walk_compare.bpf.h. */
 	u32 naive_cnt;
 	u64 first_frame;
