@@ -195,6 +195,7 @@ static int open_loop(struct session *session)
 /* Given pids of which none runs Python, or none that can be profiled: said at once. */
 static int check_pids(const struct session *session, const struct failure *failure)
 {
+	pid_t pid = session->options->pids[0];
 	size_t cnt;
 	const struct summary_process *rows = target_table_summaries(session->targets, &cnt);
 	const struct summary_process *refused = NULL;
@@ -211,9 +212,11 @@ static int check_pids(const struct session *session, const struct failure *failu
 			 py_refusal_text(refused->refusal));
 	else
 		snprintf(failure->message, failure->sz,
-			 "process %d runs no Python, nor does any child of it (`panopy ps` lists those that "
-			 "do)",
-			 (int)session->options->pids[0]);
+			 process_table_is_running(target_table_processes(session->targets), pid)
+				 ? "process %d runs no Python, nor does any child of it (`panopy ps` "
+				   "lists those that do)"
+				 : "process %d has ended, or its main thread has: nothing can be read of it",
+			 (int)pid);
 	*failure->exit_code = refused && refused->refusal == PY_REFUSAL_NOT_PERMITTED ? EXIT_CODE_PRIVILEGE
 										      : EXIT_CODE_NO_PYTHON;
 	return -ESRCH;

@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import time
 
 from lib.hosts import on_host
 
@@ -41,6 +42,12 @@ def test_no_python(t):
         t.claim(recording.status == 4, f"{what}: status 4", recording.explain())
         t.claim(recording.seconds < 3, f"{what}: at once", f"{recording.seconds:.1f} s")
         t.claim(str(pid) in recording.errors, f"{what}: the sentence names the pid", recording.explain())
+    zombie = subprocess.Popen(["true"])
+    t.at_end(zombie.wait)
+    time.sleep(0.2)
+    recording = t.panopy_record("-d", 5, "-p", zombie.pid).finish()
+    t.claim(recording.status == 4 and f"{zombie.pid} has ended" in recording.errors, "a zombie: status 4, and why",
+            recording.explain())
 
 
 def test_rates(t):
