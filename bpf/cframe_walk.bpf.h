@@ -60,6 +60,16 @@ static __always_inline void cframe_check_place(struct walk *w, u64 addr)
 		walk_stop(w, SAMPLE_REASON_AMBIGUOUS_STATE);
 }
 
+/* What a thread has whose cframe links no outer one: the root cframe, which lies in the thread state (336 bytes into
+ * it in 3.11, 272 in 3.12) and never has a frame, or an evaluation that has not filled its own yet. */
+static __always_inline void cframe_without_outer(struct walk *w, u64 addr)
+{
+	walk_none(w, SAMPLE_REASON_NO_FRAMES);
+	w->suspended = 0;
+	if (addr - w->tstate >= LIMIT_TSTATE_SPAN)
+		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
+}
+
 /* 3.11 and 3.12. */
 static __always_inline void walk_from_cframe(struct walk_scratch *s)
 {
@@ -72,13 +82,10 @@ static __always_inline void walk_from_cframe(struct walk_scratch *s)
 			walk_none(w, SAMPLE_REASON_STATE_FAULT);
 			return;
 		}
-		/* The root cframe lies in the thread state and never has a frame. */
-		if (!inner.previous) {
-			walk_none(w, SAMPLE_REASON_NO_FRAMES);
-			return;
-		}
-		if (cframe_read(w, inner.previous, &outer)) {
-			walk_none(w, SAMPLE_REASON_STATE_FAULT);
+		/* What a cframe links is on the C stack or in the thread state: where nothing can be read, it is
+		 * not filled yet. */
+		if (!inner.previous || cframe_read(w, inner.previous, &outer)) {
+			cframe_without_outer(w, addr);
 			return;
 		}
 		w->outer_frame = outer.current_frame;

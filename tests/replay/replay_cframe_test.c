@@ -30,16 +30,21 @@ static u64 datastack_top(struct image_case *c)
 	return image_case_u64(c, c->tstate + c->layout.tstate_datastack_top);
 }
 
-/* A cframe below the real one, not filled: its current_frame is what an earlier call left there. */
-static void enter_cframe(struct image_case *c, u64 stale_frame)
+/* A cframe is made current that holds these. */
+static void enter_cframe_of(struct image_case *c, u64 frame, u64 outer)
 {
-	u64 outer = image_case_u64(c, c->tstate + c->layout.tstate_frame);
 	u64 words[3] = {0};
 
-	memcpy((u8 *)words + c->layout.cframe_current_frame, &stale_frame, sizeof(u64));
+	memcpy((u8 *)words + c->layout.cframe_current_frame, &frame, sizeof(u64));
 	memcpy((u8 *)words + c->layout.cframe_previous, &outer, sizeof(u64));
 	patch_bytes(c, FAKE_CFRAME, words, sizeof(words));
 	patch_u64(c, c->tstate + c->layout.tstate_frame, FAKE_CFRAME);
+}
+
+/* A cframe below the real one, not filled: its current_frame is what an earlier call left there. */
+static void enter_cframe(struct image_case *c, u64 stale_frame)
+{
+	enter_cframe_of(c, stale_frame, image_case_u64(c, c->tstate + c->layout.tstate_frame));
 }
 
 /* A frame that returned: of the code object of the stack's root, so that it shows if it is believed. */
@@ -211,6 +216,25 @@ static void cframe_names_nothing(void **state)
 	}
 }
 
+/* It is current before it is linked to the outer one: no thread without Python frames. */
+static void cframe_not_linked(void **state)
+{
+	static const u64 links[] = {0, 0x10, 0x00006b0000000000ULL};
+
+	for (size_t i = 0; i < case_cnt; i++) {
+		for (size_t k = 0; k < sizeof(links) / sizeof(links[0]) && is_usable(&cases[i]); k++) {
+			struct image_case *c = &cases[i];
+			struct walker_output walk;
+
+			enter_cframe_of(c, c->chain[0].addr, links[k]);
+			image_case_walk(c, &walk);
+			assert_int_equal(walk.status, SAMPLE_TRUNCATED);
+			assert_int_equal(walk.reason, SAMPLE_REASON_MID_TRANSITION);
+			patch_none(c);
+		}
+	}
+}
+
 /* Two cframes in a row that cannot be believed: not one that CPython makes. */
 static void two_unfilled_cframes(void **state)
 {
@@ -288,6 +312,7 @@ int main(void)
 		cmocka_unit_test(stale_link_of_the_new_frame),
 		cmocka_unit_test(stale_chain_that_leads_nowhere),
 		cmocka_unit_test(cframe_names_nothing),
+		cmocka_unit_test(cframe_not_linked),
 		cmocka_unit_test(two_unfilled_cframes),
 		cmocka_unit_test(cframe_unreadable),
 		cmocka_unit_test(generator_just_suspended),
