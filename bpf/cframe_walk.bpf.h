@@ -60,13 +60,13 @@ static __always_inline void cframe_check_place(struct walk *w, u64 addr)
 		walk_stop(w, SAMPLE_REASON_AMBIGUOUS_STATE);
 }
 
-/* What a thread has whose cframe links no outer one: the root cframe, which lies in the thread state (336 bytes into
- * it in 3.11, 272 in 3.12) and never has a frame, or an evaluation that has not filled its own yet. */
-static __always_inline void cframe_without_outer(struct walk *w, u64 addr)
+/* A thread whose current cframe is the root, which lies in the thread state (336 bytes into it in 3.11, 272 in 3.12)
+ * and never has a frame, runs no Python. Any other cframe that links none is one that is not filled yet. */
+static __always_inline void cframe_without_outer(struct walk *w, int is_root)
 {
 	walk_none(w, SAMPLE_REASON_NO_FRAMES);
 	w->suspended = 0;
-	if (addr - w->tstate >= LIMIT_TSTATE_SPAN)
+	if (!is_root)
 		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
 }
 
@@ -85,7 +85,7 @@ static __always_inline void walk_from_cframe(struct walk_scratch *s)
 		/* What a cframe links is on the C stack or in the thread state: where nothing can be read, it is
 		 * not filled yet. */
 		if (!inner.previous || cframe_read(w, inner.previous, &outer)) {
-			cframe_without_outer(w, addr);
+			cframe_without_outer(w, !attempt && addr - w->tstate < LIMIT_TSTATE_SPAN);
 			return;
 		}
 		w->outer_frame = outer.current_frame;

@@ -81,8 +81,9 @@ static bool is_outer_evaluation(struct image_case *c, const struct walker_output
 
 	if (!has(c, PY_TRAIT_CFRAME) || link > first_entry(c))
 		return false;
-	if (walk->status == SAMPLE_NONE && walk->reason == SAMPLE_REASON_STATE_FAULT)
-		return walk->frame_cnt == 0;
+	if (walk->status == SAMPLE_TRUNCATED && walk->reason == SAMPLE_REASON_MID_TRANSITION &&
+	    !walk->frame_cnt)
+		return true;
 	if (walk->status != SAMPLE_EXACT)
 		return false;
 	for (size_t i = 0; i <= first_entry(c); i++)
