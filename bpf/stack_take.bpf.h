@@ -40,21 +40,23 @@ static __always_inline void stack_begin(struct walk *w, const struct py_layout *
  * there is no other. */
 static __always_inline u64 thread_stack_end(const struct walk *w, u32 tid)
 {
-	return tid != w->tgid && !w->id_is_native && w->user_sp < w->task_id ? w->task_id : ~0ULL;
+	return tid != w->tgid && !w->id_is_native && w->user_sp < w->task_id ? w->task_id
+									     : WALK_STACK_UNKNOWN;
 }
 
 /* Finds the thread's state and walks its frames. Returns what stack_finish() wants to know. */
 static __always_inline int stack_walk(struct walk_scratch *s, u32 tid)
 {
 	struct walk *w = &s->walk;
-	int reason = thread_state_find(w->scratch_id, tid);
+	int reason;
 
+	w->stack_end = thread_stack_end(w, tid);
+	reason = thread_state_find(w->scratch_id, tid);
 	if (reason && reason != SAMPLE_REASON_AMBIGUOUS_STATE) {
 		w->tstate = 0;
 		walk_none(w, reason);
 		return reason;
 	}
-	w->stack_end = thread_stack_end(w, tid);
 	w->salt = fingerprint_mix(fingerprint_mix(cfg.hash_key, w->epoch), w->interp);
 	code_proof_read(s);
 	walk_thread(s);

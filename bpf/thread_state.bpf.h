@@ -7,7 +7,8 @@
  *  - from 3.12 on its _status.bound_gilstate is set: a thread that runs a sub-interpreter has several
  *    states with the same ids, and that bit moves to the current one (CPython 3.12, Python/pystate.c,
  *    bind_gilstate_tstate). Up to 3.12 another thread may run it under these ids (PyThreadState_Swap): where its
- *    frames lie tells from 3.11 on (walk_entry, cframe_check_place), before nothing does,
+ *    frames lie tells from 3.11 on (walk_entry, cframe_check_place), and whose it is then (tstate_runs_here);
+ *    before nothing does,
  *  - it is linked: the previous state's `next`, or the interpreter's list head, points at it. A freed
  *    state keeps its ids but not its place in the list.
  * Up to 3.11 with several interpreters only the holder of the GIL can be told (gilstate.tstate_current).
@@ -58,15 +59,26 @@ static __always_inline long tstate_read(struct walk_scratch *s, u64 addr)
 	return user_read(s->tstate, sz, addr);
 }
 
-/* Whether the state in the scratch carries the thread's id (and is its current one). */
+/* Whether the evaluation that the state in the scratch is in has its cframe on the thread's C stack (3.11, 3.12): the
+ * thread runs it, whosever ids it has. */
+static __always_inline int tstate_runs_here(const struct walk_scratch *s)
+{
+	u64 cframe = tstate_u64(s, s->walk.layout.tstate_frame);
+
+	return (s->walk.layout.traits & PY_TRAIT_CFRAME) && s->walk.stack_end != WALK_STACK_UNKNOWN &&
+	       cframe > s->walk.user_sp && cframe < s->walk.stack_end;
+}
+
+/* Whether the state in the scratch carries the thread's id, or runs on its stack (and is its current one). */
 static __always_inline int tstate_is_mine(struct walk_scratch *s)
 {
 	const struct py_layout *layout = &s->walk.layout;
 	u16 id_off = s->walk.id_is_native ? layout->tstate_native_thread_id : layout->tstate_thread_id;
 
-	if (tstate_u64(s, id_off) != s->walk.task_id)
+	if (tstate_u64(s, id_off) == s->walk.task_id)
+		s->walk.id_seen = 1;
+	else if (!tstate_runs_here(s))
 		return 0;
-	s->walk.id_seen = 1;
 	if (layout->traits & PY_TRAIT_BOUND_GILSTATE)
 		return !!((u32)tstate_u64(s, layout->tstate_status) & TSTATE_BOUND_GILSTATE);
 	return 1;

@@ -33,6 +33,9 @@ enum {
 	WALK_REGISTERS = 31,
 };
 
+/* walk.stack_end where it is not known. */
+#define WALK_STACK_UNKNOWN (~0ULL)
+
 struct walk {
 	struct py_layout layout;
 	u32 scratch_id;	 /* of the scratch that this lies in */

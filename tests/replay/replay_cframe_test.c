@@ -235,6 +235,34 @@ static void cframe_not_linked(void **state)
 	}
 }
 
+/* A state with another thread's id is the thread's whose C stack holds its cframe, and of no other. */
+static void state_that_another_thread_made(void **state)
+{
+	size_t applied = 0;
+
+	for (size_t i = 0; i < case_cnt; i++) {
+		struct image_case *c = &cases[i];
+		struct walker_input input = image_case_input(c);
+		struct walker_output walk;
+
+		if (!is_usable(c) || image_case_is(c, "subinterpreters"))
+			continue;
+		input.id_is_native = 0;
+		input.task_id = FAKE_CFRAME;
+		walker_walk(&input, &walk);
+		assert_int_equal(walk.status, SAMPLE_EXACT);
+		assert_int_equal(walk.frame_cnt, c->frame_cnt);
+		assert_memory_equal(walk.frames, c->frames, c->frame_cnt * sizeof(*c->frames));
+		input.epoch += 1u << 20;
+		input.task_id = image_case_u64(c, c->tstate + c->layout.tstate_frame);
+		walker_walk(&input, &walk);
+		assert_int_equal(walk.status, SAMPLE_NONE);
+		assert_int_equal(walk.reason, SAMPLE_REASON_NO_THREAD_STATE);
+		applied++;
+	}
+	assert_true(applied >= 10);
+}
+
 /* Two cframes in a row that cannot be believed: not one that CPython makes. */
 static void two_unfilled_cframes(void **state)
 {
@@ -313,6 +341,7 @@ int main(void)
 		cmocka_unit_test(stale_chain_that_leads_nowhere),
 		cmocka_unit_test(cframe_names_nothing),
 		cmocka_unit_test(cframe_not_linked),
+		cmocka_unit_test(state_that_another_thread_made),
 		cmocka_unit_test(two_unfilled_cframes),
 		cmocka_unit_test(cframe_unreadable),
 		cmocka_unit_test(generator_just_suspended),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interpreters that one thread makes and another runs (3.12+): borrowed.py SECONDS. Up to 3.12 another thread's state is
+"""Interpreters that one thread makes and another runs (3.11+): borrowed.py SECONDS. Up to 3.12 another thread's state is
 run so, under the id of the thread that made it, which meanwhile works without the GIL, too. Two pairs: whichever of the
 C stacks lies above the other. Prints "makers TID..." first."""
 import hashlib
