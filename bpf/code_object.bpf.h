@@ -16,7 +16,6 @@
  *     since the fingerprint was read, it was made, and the former one freed, before the counter is read now.
  *     Both counters have moved by then: 3.14+ adds to its own, atomically, before anything is freed
  *     (code_dealloc), 3.13 to its own under a mutex (init_code in Objects/codeobject.c).
- *   - co_version is taken under that mutex, so no two code objects share one.
  * What other threads do after the counter was read concerns code objects that are not on these frames.
  *
  * "Sent" is remembered for all CPUs in one word per code object, so nothing can be torn; a place that
@@ -173,7 +172,7 @@ static __always_inline u64 linetable_mix(struct walk_scratch *s, u64 seed, u64 a
 	return fingerprint_mix_words(fingerprint_mix(seed, sz), s->walk.words);
 }
 
-/* Before 3.12. 0 on a fault. */
+/* Of all but 3.12. 0 on a fault. */
 __noinline u32 fingerprint_contents(u32 id, u64 code)
 {
 	struct walk_scratch *s = scratch_get(id);
@@ -376,6 +375,17 @@ __noinline int code_resolve(u32 id)
 	slot->fingerprint = fingerprint;
 	code_announce(s, code, fingerprint);
 	return 0;
+}
+
+/* An interpreter that took a former one's place counts from where that one did, and has its own code objects. */
+static __always_inline void code_interp_mix(struct walk *w)
+{
+	u64 id = 0;
+
+	if (!w->layout.interp_id)
+		return;
+	user_read(&id, sizeof(id), w->interp + w->layout.interp_id);
+	w->salt = fingerprint_mix(w->salt, id);
 }
 
 /* Reads the interpreter's counter, which must happen before any fingerprint of the sample. */

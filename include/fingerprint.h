@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The content fingerprint that tells two code objects at one address apart before CPython 3.12
- * (from 3.12 on co_version does that). Pointers prove nothing there: strings and tables are recycled
+/* The content fingerprint that tells two code objects at one address apart but in CPython 3.12
+ * (co_version does that there). Pointers prove nothing there: strings and tables are recycled
  * along with the code object. So contents are hashed: first line, cached hash and length of the three
  * strings (their first bytes where the hash is not cached yet), size and first bytes of the location
  * table. 32 bits: two code objects made in turn at one address agree by chance once in 2^32.

@@ -36,7 +36,6 @@ struct process_config {
 	u32 state; /* enum process_config_state */
 	u32 flags; /* enum process_config_flag */
 	struct py_layout layout;
-	u32 reserved;
 	/* Ticks of its threads while the selection by cgroup and user did not hold them. */
 	u64 outside_ticks;
 };

@@ -26,7 +26,8 @@ enum py_trait {
 	PY_TRAIT_BASE_FRAME = 1u << 4,
 	/* 3.12+: tstate->_status.bound_gilstate names the thread's current state. */
 	PY_TRAIT_BOUND_GILSTATE = 1u << 5,
-	/* 3.12+: co_version tells code objects apart; before, their contents do. */
+	/* 3.12: co_version tells code objects apart, for it is never used twice. From 3.13 on each interpreter counts its
+	 * own, and the next one at its place begins anew: their contents do, as up to 3.11. */
 	PY_TRAIT_CODE_VERSION = 1u << 7,
 	/* 3.14+: interp_code_proof is _code_object_generation, 64 bits: equal means none was freed. */
 	PY_TRAIT_PROOF_GENERATION = 1u << 8,
@@ -65,6 +66,7 @@ struct py_layout {
 	u32 interp_next;
 	u32 interp_threads_head;
 	u32 interp_code_proof; /* see PY_TRAIT_PROOF_* */
+	u32 interp_id;	       /* 3.13+: never used twice; what a proof is of */
 
 	/* PyThreadState; all below LIMIT_TSTATE_SPAN */
 	u16 tstate_prev;
@@ -125,6 +127,6 @@ struct py_layout {
 	u16 object_type;
 };
 
-SHARED_ASSERT_SIZE(struct py_layout, 108);
+SHARED_ASSERT_SIZE(struct py_layout, 112);
 
 #endif

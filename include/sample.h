@@ -71,7 +71,7 @@ enum sample_flag {
 struct py_frame {
 	u64 code;	 /* address of the code object, tag bits removed */
 	s32 instr_off;	 /* bytes from the first instruction; negative before it (up to 3.12) */
-	u32 fingerprint; /* co_version (3.12+) or a hash of the contents; 0 when it could not be read */
+	u32 fingerprint; /* co_version (3.12) or a hash of the contents; 0 when it could not be read */
 };
 
 struct sample_record {

@@ -77,6 +77,9 @@ void emit_runtime(void)
 #elif PY_VERSION_HEX >= 0x030d0000
 	EMIT_FIELD("interp_code_proof", PyInterpreterState, func_state.next_version);
 #endif
+#if PY_VERSION_HEX >= 0x030d0000
+	EMIT_FIELD("interp_id", PyInterpreterState, id);
+#endif
 }
 
 void emit_thread(void)
@@ -260,6 +263,7 @@ void emit_debug_offsets(void)
 	EMIT_POSITION("RUNTIME_FINALIZING", runtime_state.finalizing);
 	EMIT_POSITION("RUNTIME_INTERPRETERS_HEAD", runtime_state.interpreters_head);
 	EMIT_POSITION("INTERP_SZ", interpreter_state.size);
+	EMIT_POSITION("INTERP_ID", interpreter_state.id);
 	EMIT_POSITION("INTERP_NEXT", interpreter_state.next);
 	EMIT_POSITION("INTERP_THREADS_HEAD", interpreter_state.threads_head);
 #if PY_VERSION_HEX >= 0x030e0000

@@ -177,6 +177,28 @@ def test_shared_gil(t):
     t.claim(value >= FALSE_ALARM, f"turns are 20/30/50: joint p = {value:.4f}, alarm below {FALSE_ALARM}", groups)
 
 
+def successors(stack):
+    numbers = {name.split("_")[1] for name in names(stack) if name.split("_")[0] in ("mid", "leaf")}
+    return "functions of two interpreters" if len(numbers) > 1 else None
+
+
+def test_successors(t):
+    """interpreters that take each other's place in memory: each has its own functions"""
+    started = t.start_all([(python, "successors.py", 600) for python in t.pythons if python.minor >= (3, 8)])
+    recording = t.record("-r", "4khz", "-d", 4)
+    for target in started:
+        stacks = [stack for stack in recording.stacks(target.pid) if stack.status == "exact"]
+        wrong = [stack for stack in stacks if successors(stack)]
+        t.claim(not wrong, f"{target}: no stack has functions of two", [stack.raw for stack in wrong][:4])
+        leaves = {}
+        for stack in stacks:
+            if names(stack)[-1].startswith("leaf_"):
+                leaves[names(stack)[-1]] = leaves.get(names(stack)[-1], 0) + stack.count
+        # All work alike: none has most of it.
+        t.claim(len(leaves) >= 3 and max(leaves.values()) <= sum(leaves.values()) / 2,
+                f"{target}: {len(leaves)} interpreters were seen by their own names", leaves)
+
+
 def test_borrowed(t):
     """interpreters that one thread makes and another runs: the second has its stacks, the first none of them"""
     started = t.start_all([(python, "borrowed.py", 600) for python in t.pythons if python.minor >= (3, 11)])

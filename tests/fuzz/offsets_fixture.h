@@ -23,6 +23,7 @@ static inline void fixture_values(const struct layout_row *row, u64 values[DEBUG
 	values[DEBUG_OFFSET_INTERP_SZ] = row->interp_struct_sz;
 	values[DEBUG_OFFSET_INTERP_NEXT] = layout->interp_next;
 	values[DEBUG_OFFSET_INTERP_THREADS_HEAD] = layout->interp_threads_head;
+	values[DEBUG_OFFSET_INTERP_ID] = layout->interp_id;
 	values[DEBUG_OFFSET_INTERP_CODE_GENERATION] = layout->interp_code_proof;
 	values[DEBUG_OFFSET_TSTATE_SZ] = row->tstate_struct_sz;
 	values[DEBUG_OFFSET_TSTATE_PREV] = layout->tstate_prev;

@@ -148,6 +148,8 @@ static void read_around(const struct capture *capture)
 				&chunk) ||
 	    remote_mem_read_u64(capture->mem, capture->walk.tstate + layout->tstate_datastack_top, &top))
 		return;
+	/* What is not in this chunk is looked for in the one before. */
+	remote_mem_read(capture->mem, chunk, bytes, layout->chunk_data);
 	if (top - chunk > 1024 && top > chunk)
 		chunk = top - 1024;
 	remote_mem_read(capture->mem, chunk, bytes, top - chunk + LIMIT_FRAME_SPAN);

@@ -387,8 +387,11 @@ static int load_layouts(void **state)
 		fixture_table(format, row, bytes);
 		if (row->layout.code_tlbc &&
 		    layout_select_by_offsets(bytes, sizeof(bytes), debug, &offsets, &layouts[layout_cnt]) ==
-			    PY_REFUSAL_NONE)
+			    PY_REFUSAL_NONE) {
+			/* The code objects here have no names to be told apart by. */
+			layouts[layout_cnt].traits |= PY_TRAIT_CODE_VERSION;
 			layout_cnt++;
+		}
 	}
 	/* At least those of 3.14 and 3.15, release and debug, and none left out. */
 	return layout_cnt >= 4 && layout_cnt < LAYOUTS_MAX ? 0 : -1;

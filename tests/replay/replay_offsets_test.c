@@ -24,10 +24,15 @@ enum {
 };
 
 /* Sizes and offsets that only lead to the thread states; all others must be the generated row's. */
-static const int tried_by_walks[] = {
-	DEBUG_OFFSET_RUNTIME_SZ, DEBUG_OFFSET_RUNTIME_FINALIZING,    DEBUG_OFFSET_RUNTIME_INTERPRETERS_HEAD,
-	DEBUG_OFFSET_INTERP_SZ,	 DEBUG_OFFSET_INTERP_NEXT,	     DEBUG_OFFSET_INTERP_THREADS_HEAD,
-	DEBUG_OFFSET_TSTATE_SZ,	 DEBUG_OFFSET_INTERP_CODE_GENERATION};
+static const int tried_by_walks[] = {DEBUG_OFFSET_RUNTIME_SZ,
+				     DEBUG_OFFSET_RUNTIME_FINALIZING,
+				     DEBUG_OFFSET_RUNTIME_INTERPRETERS_HEAD,
+				     DEBUG_OFFSET_INTERP_SZ,
+				     DEBUG_OFFSET_INTERP_NEXT,
+				     DEBUG_OFFSET_INTERP_THREADS_HEAD,
+				     DEBUG_OFFSET_TSTATE_SZ,
+				     DEBUG_OFFSET_INTERP_CODE_GENERATION,
+				     DEBUG_OFFSET_INTERP_ID};
 
 static const u64 far_values[] = {UINT64_MAX,
 				 UINT64_MAX - 7,
@@ -154,7 +159,8 @@ static bool is_proof_kept_only_where_it_is(const struct py_layout *layout, const
 {
 	const u32 proofs = PY_TRAIT_PROOF_GENERATION | PY_TRAIT_PROOF_NEXT_VERSION;
 
-	return !(layout->traits & proofs) || layout->interp_code_proof == right->interp_code_proof;
+	return !(layout->traits & proofs) || (layout->interp_code_proof == right->interp_code_proof &&
+					      layout->interp_id == right->interp_id);
 }
 
 static void try_value(struct image_case *c, const struct table *right, int value, u64 corrupt,

@@ -194,7 +194,7 @@ static void make_code(struct sim_interpreter *sim, u32 idx)
 		code->copies_sz = 1;
 		put_copy(sim, idx, 0, 0);
 	}
-	if (layout->traits & PY_TRAIT_CODE_VERSION)
+	if (layout->code_version)
 		sim_put_u32(sim->memory, addr + layout->code_version, sim->next_version++);
 	if (layout->traits & PY_TRAIT_PROOF_NEXT_VERSION)
 		sim_put_u32(sim->memory, sim->interp + layout->interp_code_proof, sim->next_version);

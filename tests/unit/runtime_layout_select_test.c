@@ -175,7 +175,8 @@ static void test_another_interpreter_state_costs_only_its_proof(void **state)
 			assert_int_equal(layout.interp_code_proof, 0);
 		else /* the target's own table tells where it is */
 			assert_true(layout.traits & PY_TRAIT_PROOF_GENERATION);
-		assert_true(layout.traits & PY_TRAIT_CODE_VERSION);
+		assert_int_equal(layout.interp_id, row->layout.interp_id);
+		assert_int_not_equal(layout.interp_id, 0);
 	}
 }
 

@@ -80,6 +80,7 @@ static const struct value_rule {
 	[DEBUG_OFFSET_RUNTIME_FINALIZING] = OFFSET_OF(IN_RUNTIME, 8, runtime_finalizing),
 	[DEBUG_OFFSET_RUNTIME_INTERPRETERS_HEAD] = OFFSET_OF(IN_RUNTIME, 8, runtime_interpreters_head),
 	[DEBUG_OFFSET_INTERP_SZ] = SIZE_OF(interp_struct_sz),
+	[DEBUG_OFFSET_INTERP_ID] = OFFSET_OF(IN_INTERP, 8, interp_id),
 	[DEBUG_OFFSET_INTERP_NEXT] = OFFSET_OF(IN_INTERP, 8, interp_next),
 	[DEBUG_OFFSET_INTERP_THREADS_HEAD] = OFFSET_OF(IN_INTERP, 8, interp_threads_head),
 	[DEBUG_OFFSET_INTERP_CODE_GENERATION] = OFFSET_OF(IN_INTERP, 8, interp_code_proof),

@@ -140,13 +140,14 @@ static bool is_same_interp(const struct layout_row *row, const struct debug_offs
 	       row->tstate_struct_sz == offsets->tstate_struct_sz;
 }
 
-/* A word that never changes, taken for the counter, would prove that no code object was ever freed, and give stacks
- * the names of dead ones. Any other offset into the runtime or the interpreter state only leads nowhere. */
+/* A word that never changes, taken for the counter or the interpreter's id, would prove that no code object was ever
+ * freed, and give stacks the names of dead ones. Any other offset into the runtime or the interpreter state only leads nowhere. */
 static bool is_proof_certain(const struct layout_row *row, const struct debug_offsets *offsets)
 {
 	if (row->layout.traits & PY_TRAIT_PROOF_GENERATION)
-		return offsets->layout.interp_code_proof == row->layout.interp_code_proof;
-	return is_same_interp(row, offsets);
+		return offsets->layout.interp_code_proof == row->layout.interp_code_proof &&
+		       offsets->layout.interp_id == row->layout.interp_id;
+	return offsets->layout.interp_id == row->layout.interp_id && is_same_interp(row, offsets);
 }
 
 /* The row that fits best: one of the very same sizes if there is one. */
@@ -207,6 +208,7 @@ enum py_refusal layout_select_by_offsets(const void *bytes, size_t sz, bool debu
 	layout = row->layout;
 	layout.runtime_finalizing = ret_offsets->layout.runtime_finalizing;
 	layout.runtime_interpreters_head = ret_offsets->layout.runtime_interpreters_head;
+	layout.interp_id = ret_offsets->layout.interp_id;
 	layout.interp_next = ret_offsets->layout.interp_next;
 	layout.interp_threads_head = ret_offsets->layout.interp_threads_head;
 	if (!is_proof_certain(row, ret_offsets)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From CPython 3.12 on one read: the versions. Before, two: the heads of the code objects, then of what
+/* In CPython 3.12 one read: the versions. Else two: the heads of the code objects, then of what
  * they point at. A string whose hash was not computed yet would need a third; those code objects (none of
  * them has been looked up by name ever) are read one by one.
  */
