@@ -231,7 +231,7 @@ def test_sleeper(t):
 def test_late_libpython(t):
     """a process that maps libpython long after its start"""
     compiler = shutil.which("cc") or shutil.which("gcc")
-    libraries = [(python, library_of(python)) for python in t.pythons if not python.root]
+    libraries = [(python, python.libpython()) for python in t.pythons if not python.root]
     libraries = [(python, library) for python, library in libraries if library]
     if not compiler or not libraries:
         t.skip("needs a C compiler and a Python with a shared libpython")
@@ -241,7 +241,7 @@ def test_late_libpython(t):
     recording = t.panopy_record("-r", "1khz", "-d", 8)
     time.sleep(1)
     started = [(python, subprocess.Popen([program, library, "1.5", text], stdout=subprocess.DEVNULL,
-                                         env={**os.environ, "PYTHONHOME": prefix_of(python)}))
+                                         env={**os.environ, "PYTHONHOME": python.ask("sys.base_prefix")}))
                for python, library in libraries]
     for _, process in started:
         t.at_end(process.kill)
@@ -252,21 +252,6 @@ def test_late_libpython(t):
         count = sum(s.count for s in stacks)
         t.claim(count >= 500, f"{python}: found after it mapped its library ({count} samples)",
                 [s.raw for s in recording.stacks(process.pid)][:3])
-
-
-def ask(python, expression):
-    code = f"import os, sys, sysconfig; print({expression})"
-    return subprocess.run([python.command, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-
-
-def prefix_of(python):
-    return ask(python, "sys.base_prefix")
-
-
-def library_of(python):
-    path = ask(python, "os.path.join(sysconfig.get_config_var('LIBDIR') or '', "
-                       "sysconfig.get_config_var('INSTSONAME') or sysconfig.get_config_var('LDLIBRARY') or '')")
-    return path if ".so" in path and os.path.isfile(path) else None
 
 
 def test_pid_reuse(t):

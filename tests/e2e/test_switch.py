@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads whose Python stack is not one chain: greenlets, callbacks from C, several interpreters. 10 kHz."""
 import os
+import shutil
 import subprocess
 
 from lib import legal, stats
 from lib.folded import names
+from lib.hosts import TARGETS
 from test_extreme import check_losses
 from test_shares import FALSE_ALARM
 
@@ -197,6 +199,37 @@ def test_successors(t):
         # All work alike: none has most of it.
         t.claim(len(leaves) >= 3 and max(leaves.values()) <= sum(leaves.values()) / 2,
                 f"{target}: {len(leaves)} interpreters were seen by their own names", leaves)
+
+
+def test_lives(t):
+    """a program that ends its interpreter and makes it anew: each life has its own functions"""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    libraries = [(python, python.libpython()) for python in t.pythons if python.minor >= (3, 8)]
+    libraries = [(python, library) for python, library in libraries if library]
+    if not compiler or not libraries:
+        t.skip("needs a C compiler and a Python with a shared libpython")
+    folder = os.path.join(t.directory, "lives")
+    os.mkdir(folder)
+    subprocess.run([compiler, "-o", os.path.join(folder, "lives"), os.path.join(TARGETS, "lives.c"), "-ldl"],
+                   check=True)
+    started = []
+    for python, library in libraries:
+        enter = ["chroot", python.root] if python.root else []
+        program = os.path.join(python.stage(folder), "lives")
+        process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *enter, program, library],
+                                   stdout=subprocess.PIPE,
+                                   env={**os.environ, "PYTHONHOME": python.ask("sys.base_prefix")})
+        t.at_end(process.stdout.close)
+        t.at_end(process.kill)
+        t.require(process.stdout.readline() == b"ready\n", f"{python}: its library runs")
+        started.append((python, process.pid))
+    recording = t.record("-r", "4khz", "-d", 4)
+    for python, pid in started:
+        stacks = [stack for stack in recording.stacks(pid) if stack.status == "exact"]
+        wrong = [stack for stack in stacks if successors(stack)]
+        t.claim(not wrong, f"{python}: no stack has functions of two lives", [stack.raw for stack in wrong][:4])
+        lives = {names(stack)[-1] for stack in stacks if names(stack)[-1].startswith("leaf_")}
+        t.claim(len(lives) >= 3, f"{python}: {len(lives)} lives were seen by their own names", lives)
 
 
 def test_borrowed(t):

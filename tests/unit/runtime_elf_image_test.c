@@ -97,11 +97,16 @@ static void test_only_defined_symbols_count(void **state)
 	struct elf_symbol symbols[3];
 	struct target_file *file;
 	struct elf_image *image;
+	bool imported[3];
 
 	elf_fixture_init(&elf, 0);
 	elf.symbols[1].st_shndx = SHN_UNDEF;
 	assert_int_equal(open_elf(&elf, sizeof(elf), &file, &image), 0);
 	assert_int_equal(find_all(image, symbols), 0);
+	assert_int_equal(elf_image_find_imported(image, names, 3, imported), 0);
+	assert_true(imported[0]);
+	assert_false(imported[1]);
+	assert_false(imported[2]);
 	assert_int_equal(symbols[0].addr, 0);
 	assert_true(symbols[1].addr != 0);
 	elf_image_close(image);

@@ -27,6 +27,9 @@ enum {
 	 * 350 KiB), node 75,000 and 110,000 (2.6 MiB and 7.5 MiB). */
 	MAX_EXPORTED_SZ = 4 << 20,
 	MAX_EXPORTED_STRINGS_SZ = 8 << 20,
+	/* A program that only starts Python imports some ten. */
+	MAX_IMPORTED_SZ = 64 << 10,
+	MAX_IMPORTED_STRINGS_SZ = 256 << 10,
 	MAX_LOCAL_SZ = 8 << 20,
 	MAX_LOCAL_STRINGS_SZ = 16 << 20,
 	/* Of one hash chain: real ones have under ten, of which one or two have the wanted hash. */
@@ -390,22 +393,31 @@ static int read_table(struct elf_image *image, const Elf64_Shdr *section, size_t
 	return err == -ERANGE || err == -EFBIG ? -EBADMSG : err;
 }
 
+struct wanted {
+	const char *const *names;
+	size_t cnt;
+	struct elf_symbol *symbols; /* of the defined ones, or NULL */
+	bool *imported;		    /* of the others, or NULL */
+};
+
 /* Bounded by the longest name, however long the file's is. */
-static void match_symbol(const Elf64_Sym *symbol, const char *found, const char *const names[], size_t cnt,
-			 struct elf_symbol ret_symbols[])
+static void match_symbol(const Elf64_Sym *symbol, const char *found, const struct wanted *wanted)
 {
 	size_t len = strnlen(found, SYMBOL_NAME_SZ);
 
-	for (size_t i = 0; i < cnt; i++) {
-		if (ret_symbols[i].addr == 0 && strlen(names[i]) == len && memcmp(found, names[i], len) == 0)
-			take_symbol(symbol, &ret_symbols[i]);
+	for (size_t i = 0; i < wanted->cnt; i++) {
+		if (strlen(wanted->names[i]) != len || memcmp(found, wanted->names[i], len) != 0)
+			continue;
+		if (wanted->imported)
+			wanted->imported[i] = true;
+		else if (wanted->symbols[i].addr == 0)
+			take_symbol(symbol, &wanted->symbols[i]);
 	}
 }
 
-/* Reads a whole symbol table: files without .gnu.hash, and symbols that are not exported. */
+/* Reads a whole symbol table: files without .gnu.hash, and symbols that are not exported, or not defined. */
 static int find_by_scan(struct elf_image *image, const Elf64_Shdr *section, size_t max_sz,
-			size_t max_strings_sz, const char *const names[], size_t cnt,
-			struct elf_symbol ret_symbols[])
+			size_t max_strings_sz, const struct wanted *wanted)
 {
 	const Elf64_Shdr *strings = linked_strings(image, section);
 	CLEANUP_FREE u8 *symbol_bytes = NULL;
@@ -423,9 +435,9 @@ static int find_by_scan(struct elf_image *image, const Elf64_Shdr *section, size
 	symbols = (const Elf64_Sym *)symbol_bytes;
 	for (u64 i = 0; i < section->sh_size / sizeof(Elf64_Sym); i++) {
 		/* There is a NUL behind the table. */
-		if (symbols[i].st_shndx != SHN_UNDEF && symbols[i].st_name < strings->sh_size)
-			match_symbol(&symbols[i], (const char *)string_bytes + symbols[i].st_name, names, cnt,
-				     ret_symbols);
+		if ((symbols[i].st_shndx == SHN_UNDEF) == (wanted->imported != NULL) &&
+		    symbols[i].st_name < strings->sh_size)
+			match_symbol(&symbols[i], (const char *)string_bytes + symbols[i].st_name, wanted);
 	}
 	return 0;
 }
@@ -439,6 +451,7 @@ int elf_image_find_exported(struct elf_image *image, const char *const names[], 
 			    struct elf_symbol ret_symbols[])
 {
 	const Elf64_Shdr *symbols = find_section(image, ".dynsym");
+	struct wanted wanted = {.names = names, .cnt = cnt, .symbols = ret_symbols};
 	struct gnu_hash hash;
 	int err;
 
@@ -447,21 +460,29 @@ int elf_image_find_exported(struct elf_image *image, const char *const names[], 
 		return 0;
 	err = open_gnu_hash(image, symbols, &hash);
 	if (err == -ENOENT)
-		return find_by_scan(image, symbols, MAX_EXPORTED_SZ, MAX_EXPORTED_STRINGS_SZ, names, cnt,
-				    ret_symbols);
+		return find_by_scan(image, symbols, MAX_EXPORTED_SZ, MAX_EXPORTED_STRINGS_SZ, &wanted);
 	for (size_t i = 0; i < cnt && !err; i++)
 		err = find_by_hash(image, &hash, names[i], &ret_symbols[i]);
 	return err;
+}
+
+int elf_image_find_imported(struct elf_image *image, const char *const names[], size_t cnt,
+			    bool ret_imported[])
+{
+	const Elf64_Shdr *symbols = find_section(image, ".dynsym");
+	struct wanted wanted = {.names = names, .cnt = cnt, .imported = ret_imported};
+
+	memset(ret_imported, 0, cnt * sizeof(ret_imported[0]));
+	return symbols ? find_by_scan(image, symbols, MAX_IMPORTED_SZ, MAX_IMPORTED_STRINGS_SZ, &wanted) : 0;
 }
 
 int elf_image_find_local(struct elf_image *image, const char *const names[], size_t cnt,
 			 struct elf_symbol symbols[])
 {
 	const Elf64_Shdr *section = find_section(image, ".symtab");
+	struct wanted wanted = {.names = names, .cnt = cnt, .symbols = symbols};
 
-	if (!section)
-		return 0;
-	return find_by_scan(image, section, MAX_LOCAL_SZ, MAX_LOCAL_STRINGS_SZ, names, cnt, symbols);
+	return section ? find_by_scan(image, section, MAX_LOCAL_SZ, MAX_LOCAL_STRINGS_SZ, &wanted) : 0;
 }
 
 int elf_loads_bias(const struct elf_loads *loads, u64 map_start, u64 map_off, bool map_executable,

@@ -25,6 +25,9 @@ struct elf_symbol {
  * no error. Without an index the whole table is read: ask once, for all. */
 int elf_image_find_exported(struct elf_image *image, const char *const names[], size_t cnt,
 			    struct elf_symbol ret_symbols[]);
+/* Which names it asks other files for. Reads the whole table, so -EBADMSG for one of hundreds; the same errors. */
+int elf_image_find_imported(struct elf_image *image, const char *const names[], size_t cnt,
+			    bool ret_imported[]);
 bool elf_image_has_index(const struct elf_image *image);
 /* Looks those still missing up among all symbols, if the file was not stripped. The same errors. */
 int elf_image_find_local(struct elf_image *image, const char *const names[], size_t cnt,

@@ -36,6 +36,7 @@ enum symbol_name {
 	SYMBOL_INTERPRETER_HEAD,
 	SYMBOL_FINALIZING,
 	SYMBOL_GILSTATE_CURRENT,
+	SYMBOL_BYTES_MAIN,
 	SYMBOL_COUNT
 };
 
@@ -60,6 +61,8 @@ static const char *const symbol_names[SYMBOL_COUNT] = {
 	[SYMBOL_INTERPRETER_HEAD] = "PyInterpreterState_Head",
 	[SYMBOL_FINALIZING] = "_Py_Finalizing",
 	[SYMBOL_GILSTATE_CURRENT] = "_PyThreadState_Current",
+	/* 3.8+, Modules/main.c: in an executable that embeds a static library, only if it is used. */
+	[SYMBOL_BYTES_MAIN] = "Py_BytesMain",
 };
 
 enum { VERSION_3_6_HEX = 0x03060000, VERSION_3_7_HEX = 0x03070000, VERSION_3_11_HEX = 0x030b0000 };
@@ -306,6 +309,21 @@ static void suspect(struct interpreter_file *info, enum py_refusal refusal)
 	*info = (struct interpreter_file){.kind = INTERPRETER_SUSPECT, .refusal = refusal};
 }
 
+/* What it does not say is taken for no. */
+static int judge_main(struct inspection *in)
+{
+	static const char *const NAMES[] = {"Py_BytesMain", "Py_Main", "Py_FinalizeEx", "Py_Finalize"};
+	bool imported[4];
+	int err;
+
+	in->info->is_launcher = has(in, SYMBOL_BYTES_MAIN);
+	if (!in->info->is_executable || in->info->runtime_addr)
+		return 0;
+	err = elf_image_find_imported(in->image, NAMES, 4, imported);
+	in->info->is_launcher = !err && (imported[0] || imported[1]) && !imported[2] && !imported[3];
+	return err == -EBADMSG ? 0 : err;
+}
+
 static int inspect_image(struct inspection *in, const char *path)
 {
 	struct interpreter_file *info = in->info;
@@ -315,7 +333,7 @@ static int inspect_image(struct inspection *in, const char *path)
 	info->loads = *elf_image_loads(in->image);
 	info->is_executable = info->loads.is_fixed || linker[0] != '\0';
 	info->is_musl = strstr(linker, "ld-musl") != NULL;
-	err = find_symbols(in);
+	err = find_symbols(in) ?: judge_main(in);
 	if (err)
 		return err;
 	info->debug = has(in, SYMBOL_NEGATIVE_REFCOUNT);

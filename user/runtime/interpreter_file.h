@@ -27,7 +27,10 @@ struct interpreter_file {
 	bool debug;
 	bool is_executable; /* asks for a dynamic linker, or is a fixed executable */
 	bool is_musl;	    /* asks for musl's dynamic linker */
-	u64 runtime_addr;   /* in the file's own address space; 0 when refused without one */
+	/* An executable whose only way into Python is Py_BytesMain() or Py_Main(), 3.8+: as far as it goes, the process
+	 * has one interpreter after the other only as sub-interpreters. */
+	bool is_launcher;
+	u64 runtime_addr; /* in the file's own address space; 0 when refused without one */
 	struct elf_loads loads;
 	struct py_layout layout; /* when not refused */
 };

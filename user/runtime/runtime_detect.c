@@ -283,6 +283,14 @@ static bool is_prerelease(u32 version)
 	return level >= 0xa && level <= 0xc;
 }
 
+/* A program that ends its interpreter and makes another one (Py_FinalizeEx, Py_Initialize) gets one of the same id,
+ * whose counters begin anew and whose code objects lie where the first one's did: with 3.13 to 3.15 half of what ran
+ * in the second had the names of the first. */
+static void void_proof(struct py_layout *layout)
+{
+	layout->traits &= ~(u32)(PY_TRAIT_PROOF_GENERATION | PY_TRAIT_PROOF_NEXT_VERSION);
+}
+
 static void fill_runtime(struct py_runtime *runtime, const struct candidate *candidate,
 			 const struct interpreter_file *info, bool is_musl)
 {
@@ -317,7 +325,8 @@ struct search {
 	struct py_runtime *runtime;
 	bool has_suspect; /* runtime holds the refusal of one */
 	bool is_musl;
-	u64 copy_addr; /* of an executable's copy of _PyRuntime */
+	bool is_launcher; /* the executable */
+	u64 copy_addr;	  /* of an executable's copy of _PyRuntime */
 };
 
 static void remember_suspect(struct search *search, const struct candidate *candidate,
@@ -353,8 +362,11 @@ static int look_at(struct search *search, const struct candidate *candidate)
 		return 0;
 	}
 	search->is_musl |= info.is_musl;
+	search->is_launcher |= candidate->rank == 0 && info.is_launcher;
 	if (info.kind == INTERPRETER_FOUND) {
 		fill_runtime(search->runtime, candidate, &info, search->is_musl);
+		if (!search->is_launcher)
+			void_proof(&search->runtime->layout);
 		if (search->copy_addr)
 			search->runtime->runtime_addr = search->copy_addr;
 		return 1;

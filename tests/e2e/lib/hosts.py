@@ -80,6 +80,19 @@ class Python:
     def minor(self):
         return self.version[:2]
 
+    def ask(self, expression):
+        """What the interpreter says of itself, as text."""
+        enter = ["chroot", self.root] if self.root else []
+        code = f"import os, sys, sysconfig; print({expression})"
+        return subprocess.run([*enter, self.command, "-c", code], stdout=subprocess.PIPE, text=True,
+                              check=True).stdout.strip()
+
+    def libpython(self):
+        """The shared library of it, as its own root has it; None where there is none."""
+        path = self.ask("os.path.join(sysconfig.get_config_var('LIBDIR') or '', "
+                        "sysconfig.get_config_var('INSTSONAME') or sysconfig.get_config_var('LDLIBRARY') or '')")
+        return path if ".so" in path and os.path.isfile((self.root or "") + path) else None
+
     def stage(self, directory=TARGETS):
         """The folder as the interpreter sees it: the folder itself, or a copy inside the root."""
         if not self.root:
