@@ -166,7 +166,7 @@ def test_matrix(t):
     started = start_together(t)
     listed = subprocess.run([t.panopy, "ps", "--json"], stdout=subprocess.PIPE, check=True, text=True).stdout
     listed = {row["pid"]: row for row in json.loads(listed)["processes"]}
-    recording = t.record("-r", "4khz", "-d", SECONDS)
+    recording = t.record("-r", "8khz", "-d", SECONDS)
     text = recording.text()
     t.claim(not any(ord(c) < 32 and c != "\n" or 0xd800 <= ord(c) < 0xe000 for c in text),
             "the file is UTF-8 without control characters")
