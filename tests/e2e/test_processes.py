@@ -149,10 +149,12 @@ def test_thread_burst(t):
     for stack in recording.stacks():
         (lost if stack.reason == "no thread state" else found)[stack.thread] += stack.count
     t.claim(len(found) > 1000, f"{python}: {len(found)} threads were seen")
-    worst = max(lost.values(), default=0)
-    # What a thread runs before it has a state and after is some 100 us.
-    t.claim(worst < 7.5 * milliseconds, f"of none more than {worst} of {10 * milliseconds} samples are without a state",
-            lost.most_common(12))
+    # What a thread runs before it has a state and after is some 100 us. One that the machine's host stops there is
+    # sampled there for longer, but not while it works.
+    never = {thread: (count, found[thread]) for thread, count in lost.items()
+             if count >= 5 * milliseconds and found[thread] < 5 * milliseconds}
+    t.claim(not never, f"{python}: no thread works on without a state",
+            sorted(never.items(), key=lambda row: -row[1][0])[:12])
 
 
 def test_daemons_at_shutdown(t):
