@@ -377,15 +377,15 @@ __noinline int code_resolve(u32 id)
 	return 0;
 }
 
-/* An interpreter that took a former one's place counts from where that one did, and has its own code objects. */
-static __always_inline void code_interp_mix(struct walk *w)
+/* An interpreter that took a former one's place counts from where that one did, and has its own code objects: what its
+ * counter proves is of its id. */
+static __always_inline long code_interp_mix(struct walk *w)
 {
 	u64 id = 0;
+	long err = w->layout.interp_id ? user_read(&id, sizeof(id), w->interp + w->layout.interp_id) : 0;
 
-	if (!w->layout.interp_id)
-		return;
-	user_read(&id, sizeof(id), w->interp + w->layout.interp_id);
 	w->salt = fingerprint_mix(w->salt, id);
+	return err;
 }
 
 /* Reads the interpreter's counter, which must happen before any fingerprint of the sample. */
@@ -398,7 +398,7 @@ static __always_inline void code_proof_read(struct walk_scratch *s)
 	w->proof = 0;
 	if (!(w->layout.traits & (PY_TRAIT_PROOF_GENERATION | PY_TRAIT_PROOF_NEXT_VERSION)))
 		return;
-	if (user_read(&proof, sizeof(proof), w->interp + w->layout.interp_code_proof))
+	if (code_interp_mix(w) || user_read(&proof, sizeof(proof), w->interp + w->layout.interp_code_proof))
 		return;
 	if (w->layout.traits & PY_TRAIT_PROOF_NEXT_VERSION) {
 		proof = (u32)proof;

@@ -58,7 +58,6 @@ static __always_inline int stack_walk(struct walk_scratch *s, u32 tid)
 		return reason;
 	}
 	w->salt = fingerprint_mix(fingerprint_mix(cfg.hash_key, w->epoch), w->interp);
-	code_interp_mix(w);
 	code_proof_read(s);
 	walk_thread(s);
 	if (cfg.compare)

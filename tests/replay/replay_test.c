@@ -233,6 +233,32 @@ static void second_sample_is_cached(void **state)
 	}
 }
 
+/* An interpreter whose id cannot be read may be another one than that of the sample before. */
+static void counter_of_an_unknown_interpreter_proves_nothing(void **state)
+{
+	size_t applied = 0;
+
+	for (size_t i = 0; i < case_cnt; i++) {
+		struct image_case *c = &cases[i];
+		struct py_layout layout = c->layout;
+		struct walker_input input = image_case_input(c);
+		struct walker_output walk;
+		size_t first_cnt;
+
+		if (c->minor < 0x030d)
+			continue;
+		layout.interp_id = 0x7ffffff8;
+		input.layout = &layout;
+		walker_walk(&input, &walk);
+		first_cnt = walk.fingerprint_reads;
+		walker_walk(&input, &walk);
+		assert_int_equal(walk.frame_cnt, c->frame_cnt);
+		assert_int_equal(walk.fingerprint_reads, first_cnt);
+		applied += first_cnt != 0;
+	}
+	assert_true(applied >= 10);
+}
+
 static size_t distinct_codes(const struct py_frame *frames, size_t cnt)
 {
 	size_t distinct = 0;
@@ -525,6 +551,7 @@ int main(void)
 		cmocka_unit_test(code_records_carry_the_same_names),
 		cmocka_unit_test(code_records_are_complete),
 		cmocka_unit_test(second_sample_is_cached),
+		cmocka_unit_test(counter_of_an_unknown_interpreter_proves_nothing),
 		cmocka_unit_test(code_objects_are_read_once),
 		cmocka_unit_test(code_objects_that_are_not_there_are_soon_left_alone),
 		cmocka_unit_test(fingerprints_read_in_batches_are_the_same),
