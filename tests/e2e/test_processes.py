@@ -3,14 +3,13 @@
 import collections
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
 
 from lib import legal
 from lib.folded import names
-from lib.hosts import TARGETS, on_host, one_per_minor
+from lib.hosts import on_host, one_per_minor
 from lib.source import Source, patterns, stack_matches
 
 BRIEF, FORKS, EXECS, CHURN, DAEMONS = (Source(n + ".py") for n in ("brief", "forks", "execs", "threadchurn", "daemons"))
@@ -232,13 +231,8 @@ def test_sleeper(t):
 
 def test_late_libpython(t):
     """a process that maps libpython long after its start"""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    libraries = [(python, python.libpython()) for python in t.pythons if not python.root]
-    libraries = [(python, library) for python, library in libraries if library]
-    if not compiler or not libraries:
-        t.skip("needs a C compiler and a Python with a shared libpython")
-    program = os.path.join(t.directory, "late_python")
-    subprocess.run([compiler, "-o", program, os.path.join(TARGETS, "late_python.c"), "-ldl"], check=True)
+    program = t.compile("late_python")
+    libraries = t.libpythons([python for python in t.pythons if not python.root])
     text = "import time\ndef late_work():\n  while time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) < 0.8: pass\nlate_work()\n"
     recording = t.panopy_record("-r", "1khz", "-d", 8)
     time.sleep(1)

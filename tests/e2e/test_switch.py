@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads whose Python stack is not one chain: greenlets, callbacks from C, several interpreters. 10 kHz."""
 import os
-import shutil
 import subprocess
 
 from lib import legal, stats
 from lib.folded import names
-from lib.hosts import TARGETS
 from test_extreme import check_losses
 from test_shares import FALSE_ALARM
 
@@ -203,17 +201,9 @@ def test_successors(t):
 
 def test_lives(t):
     """a program that ends its interpreter and makes it anew: each life has its own functions"""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    libraries = [(python, python.libpython()) for python in t.pythons if python.minor >= (3, 8)]
-    libraries = [(python, library) for python, library in libraries if library]
-    if not compiler or not libraries:
-        t.skip("needs a C compiler and a Python with a shared libpython")
-    folder = os.path.join(t.directory, "lives")
-    os.mkdir(folder)
-    subprocess.run([compiler, "-o", os.path.join(folder, "lives"), os.path.join(TARGETS, "lives.c"), "-ldl"],
-                   check=True)
+    folder = os.path.dirname(t.compile("lives"))
     started = []
-    for python, library in libraries:
+    for python, library in t.libpythons([python for python in t.pythons if python.minor >= (3, 8)]):
         enter = ["chroot", python.root] if python.root else []
         program = os.path.join(python.stage(folder), "lives")
         process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *enter, program, library],

@@ -4,10 +4,12 @@ are checked. A failed claim shows what it saw and the test goes on; require() st
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 
 from . import recording, stall
+from .hosts import TARGETS
 
 
 class Skip(Exception):
@@ -48,6 +50,24 @@ class Topic:
     def table(self, cells):
         """A row of a table that the whole run's report shows."""
         self._print("  | " + " | ".join(f"{cell:12}" for cell in cells))
+
+    def compile(self, name):
+        """A C program of tests/targets, in a folder of its own; its path."""
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if not compiler:
+            self.skip("needs a C compiler")
+        program = os.path.join(tempfile.mkdtemp(dir=self.directory), name)
+        subprocess.run([compiler, "-o", program, os.path.join(TARGETS, f"{name}.c"), "-ldl"], check=True)
+        return program
+
+    def libpythons(self, pythons):
+        """(python, its shared library) of those that have one; the others are listed as not run."""
+        found = [(python, python.libpython()) for python in pythons]
+        for python, library in found:
+            if not library:
+                self.note(f"not run: {python} (it has no shared libpython)")
+        found = [(python, library) for python, library in found if library]
+        return found or self.skip("needs a Python with a shared libpython")
 
     def start(self, python, script, *args, wait=True, **keywords):
         target = python.start(script, *args, **keywords)
