@@ -3,11 +3,11 @@
 run so, under the id of the thread that made it, which meanwhile works without the GIL, too. Two pairs: whichever of the
 C stacks lies above the other. Prints "makers TID..." first."""
 import hashlib
-import sys
 import threading
 import time
 
 import pace
+from subinterpreter_api import create_sharing, run
 
 END = pace.deadline()
 BLOCK = bytes(1 << 20)
@@ -25,18 +25,6 @@ def outer_{0}(end):
 """
 
 
-def api():
-    """(create, run(interpreter, text))"""
-    if sys.version_info >= (3, 13):
-        import _interpreters as module
-        return lambda: module.create("legacy"), module.exec
-    import _xxsubinterpreters as module
-    return lambda: module.create(isolated=False), module.run_string
-
-
-CREATE, RUN = api()
-
-
 class Pair:
     def __init__(self, number, maker_first):
         self.number, self.made = number, threading.Event()
@@ -46,8 +34,8 @@ class Pair:
             thread.start()
 
     def make(self):
-        self.interpreter = CREATE()
-        RUN(self.interpreter, WORK.format(self.number))
+        self.interpreter = create_sharing()
+        run(self.interpreter, WORK.format(self.number))
         self.tid = threading.get_native_id()
         self.made.set()
         while pace.running(END):
@@ -55,7 +43,7 @@ class Pair:
 
     def borrow(self):
         self.made.wait()
-        RUN(self.interpreter, f"outer_{self.number}({END})")
+        run(self.interpreter, f"outer_{self.number}({END})")
 
 
 pairs = [Pair(0, True), Pair(1, False)]

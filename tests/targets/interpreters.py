@@ -6,6 +6,7 @@ import sys
 import threading
 
 import pace
+from subinterpreter_api import create, run
 
 END = pace.deadline()
 COUNT = int(sys.argv[2])
@@ -19,19 +20,6 @@ def own_{0}():
 own_{0}()
 """
 
-
-def api():
-    """(create, run(interpreter, text)), by what the version has."""
-    try:
-        import _interpreters as module  # 3.13
-    except ImportError:
-        import _xxsubinterpreters as module
-    if hasattr(module, "exec"):
-        return module.create, module.exec
-    return module.create, module.run_string
-
-
-CREATE, RUN = api()
 WARM = threading.Barrier(COUNT + 1)
 SPACE = {}
 for number in range(COUNT):
@@ -40,15 +28,15 @@ for number in range(COUNT):
 
 
 def visit(number):
-    interpreter = CREATE()
+    interpreter = create()
     text = WORK.format(number)
     function = SPACE[f"main_{number}"]
     function()
-    RUN(interpreter, text)
+    run(interpreter, text)
     WARM.wait()
     while pace.running(END):
         function()
-        RUN(interpreter, text)
+        run(interpreter, text)
 
 
 pace.run_threads([threading.Thread(target=visit, args=(number,), daemon=True) for number in range(COUNT)], WARM)

@@ -3,11 +3,11 @@
 a2) each in a thread of their own; one thread that works in the main one and in two more by turns, for 20, 30 and 50 %
 of its time (t0, t1, t2). outer_<part> calls leaf_<part>."""
 import random
-import sys
 import threading
 import time
 
 import pace
+from subinterpreter_api import create_sharing, run
 
 END = pace.deadline()
 # In 3.12 who waits for the GIL asks only the threads of its own interpreter for it: all give it away.
@@ -26,17 +26,6 @@ def outer_{0}(seconds):
 WARM = threading.Barrier(5)
 
 
-def created():
-    """(a new interpreter with the main one's GIL, run(interpreter, text))"""
-    if sys.version_info >= (3, 13):
-        import _interpreters as module
-        interpreter = module.create("legacy")
-        assert module.get_config(interpreter).gil == "shared"
-        return interpreter, module.exec
-    import _xxsubinterpreters as module
-    return module.create(isolated=False), module.run_string
-
-
 def here(part):
     """part's outer(), in this interpreter"""
     space = {}
@@ -46,7 +35,7 @@ def here(part):
 
 def elsewhere(part):
     """part's outer(), in another one"""
-    interpreter, run = created()
+    interpreter = create_sharing()
     run(interpreter, WORK.format(part))
     return lambda seconds: run(interpreter, f"outer_{part}({seconds})")
 

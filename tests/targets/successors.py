@@ -2,9 +2,8 @@
 """Interpreters made, used and ended one after the other (3.8+), each with functions of names of its own:
 successors.py SECONDS. One takes the former one's place in memory, and so do its code objects, counted from the same
 number on. mid_N calls leaf_N."""
-import sys
-
 import pace
+from subinterpreter_api import create, destroy, run
 
 END = pace.deadline()
 WORK = """
@@ -18,22 +17,11 @@ for _ in range(100):
     mid_{0}()
 """
 
-
-def api():
-    """(create, run(interpreter, text), destroy)"""
-    try:
-        import _interpreters as module  # 3.13
-    except ImportError:
-        import _xxsubinterpreters as module
-    return module.create, getattr(module, "exec", None) or module.run_string, module.destroy
-
-
-CREATE, RUN, DESTROY = api()
 pace.ready()
 made = 0
 while pace.running(END):
-    interpreter = CREATE()
-    RUN(interpreter, WORK.format(made))
-    DESTROY(interpreter)
+    interpreter = create()
+    run(interpreter, WORK.format(made))
+    destroy(interpreter)
     made += 1
 pace.done()
