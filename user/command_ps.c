@@ -207,7 +207,8 @@ int command_ps(const struct options *options)
 	if (!err)
 		print_listing(&scan, options);
 	else
-		log_error(LOG_TOPIC_MAIN, "the processes in /proc could not be listed: %s", strerror(-err));
+		log_error(LOG_TOPIC_MAIN, "the processes in /proc could not be listed: %s",
+			  err == -ENOENT ? "it is not mounted: mount -t proc proc /proc" : strerror(-err));
 	free(scan.rows);
 	free(scan.pids);
 	runtime_detector_free(scan.detector);

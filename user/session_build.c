@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "discover/proc_scan.h"
 #include "kernel/features.h"
 #include "session_internal.h"
 #include "stop_signals.h"
@@ -39,13 +38,6 @@ static int fail(const struct failure *failure, int exit_code, int err, const cha
 	snprintf(failure->message, failure->sz, "%s: %s", what, strerror(-err));
 	*failure->exit_code = too_many_files ? EXIT_CODE_FAILURE : exit_code;
 	return err;
-}
-
-/* Told beforehand: without it capabilities and namespaces seem to be missing. */
-static int check_proc(const struct failure *failure)
-{
-	return proc_scan_is_possible() ? 0
-				       : fail(failure, EXIT_CODE_FAILURE, -ENOENT, "/proc is not mounted");
 }
 
 /* Told beforehand: libbpf takes a descriptor that its probes do not get for a feature that the kernel lacks. */
@@ -269,8 +261,7 @@ int session_open(struct session **ret_session, const struct session_config *conf
 	session->begun_ns = config->begun_ns;
 	session->epoll_fd = -1;
 	session->signal_fd = -1;
-	err = check_open_files(&failure) ?: check_proc(&failure);
-	err = err ?: check_features(&failure);
+	err = check_open_files(&failure) ?: check_features(&failure);
 	err = err ?: open_kernel(session, &failure);
 	if (!err) {
 		err = open_user(session, config->child ? &session->child : options->pids,

@@ -72,10 +72,11 @@ def test_proc(t):
         argv = ["unshare", "-m", "sh", "-c", f"{script} && exec \"$@\"", "sh", *arguments]
         return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, cwd=t.directory)
 
-    for command in (("ps",), ("record", "-d", "1")):
+    for command in (("ps",), ("record", "-d", "1"), ("doctor",)):
         result = run("umount -l /proc", t.panopy, *command)
-        t.claim(result.returncode == 1 and "/proc" in result.stderr, f"{command[0]} without /proc: status 1, and why",
-                result.returncode, result.stderr)
+        said = result.stdout if command[0] == "doctor" else result.stderr
+        t.claim(result.returncode == 1 and "mount -t proc" in said and "sudo" not in said,
+                f"{command[0]} without /proc: status 1, and the fix", result.returncode, result.stdout, result.stderr)
     hidden = run("mount -t proc -o hidepid=2 none /proc", *NOBODY, t.panopy, "ps")
     t.claim("hidepid" in hidden.stderr, "ps where others' processes are hidden says so", hidden.stderr)
     shown = run("true", *NOBODY, t.panopy, "ps")

@@ -16,6 +16,12 @@ struct entry {
 #define RUN_WITH_SUDO "run panopy with sudo"
 
 static const struct entry ENTRIES[FEATURE_COUNT] = {
+	[FEATURE_PROC] =
+		{
+			.info = {"proc", "/proc", FEATURE_ESSENTIAL_HOST, "processes cannot be seen",
+				 "mount -t proc proc /proc"},
+			.probe = probe_proc,
+		},
 	[FEATURE_CAP_BPF] =
 		{
 			.info = {"cap_bpf", "CAP_BPF", FEATURE_ESSENTIAL_PRIVILEGE, "nothing can be recorded",
@@ -239,6 +245,9 @@ static void probe(struct features *features, enum feature_id id, u32 rate_hz)
 {
 	struct feature_result *result = &features->results[id];
 
+	/* Capabilities and namespaces are read there, and would seem to be missing. */
+	if (features->results[FEATURE_PROC].state == FEATURE_STATE_MISSING)
+		return;
 	if (id == FEATURE_SAMPLE_RATE_LIMIT)
 		probe_sample_rate_limit(result, rate_hz);
 	else
@@ -288,6 +297,12 @@ enum exit_code features_check_essential(const struct features *features, char *r
 	char missing[256];
 	enum feature_id id;
 
+	id = list_missing(features, FEATURE_ESSENTIAL_HOST, missing, sizeof(missing));
+	if (id != FEATURE_COUNT) {
+		snprintf(ret_message, sz, "%s %s: %s", missing, features->results[id].detail,
+			 ENTRIES[id].info.fix);
+		return EXIT_CODE_FAILURE;
+	}
 	id = list_missing(features, FEATURE_ESSENTIAL_PRIVILEGE, missing, sizeof(missing));
 	if (id != FEATURE_COUNT) {
 		snprintf(ret_message, sz, "missing privilege: %s (%s): %s", missing,

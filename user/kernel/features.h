@@ -12,6 +12,7 @@
 #include "shared_types.h"
 
 enum feature_id {
+	FEATURE_PROC, /* the first: nothing else is probed without it */
 	/* privileges */
 	FEATURE_CAP_BPF,
 	FEATURE_CAP_PERFMON,
@@ -60,6 +61,7 @@ enum feature_state {
 };
 
 enum feature_weight {
+	FEATURE_ESSENTIAL_HOST,	     /* missing: record exits with EXIT_CODE_FAILURE */
 	FEATURE_ESSENTIAL_PRIVILEGE, /* missing: record exits with EXIT_CODE_PRIVILEGE */
 	FEATURE_ESSENTIAL_KERNEL,    /* missing: record exits with EXIT_CODE_KERNEL */
 	FEATURE_OPTIONAL,
@@ -97,8 +99,8 @@ void features_probe_essential(struct features *ret_features);
 /* Probes everything; loads the kernel's BTF (tens of ms). `rate_hz`: what will be asked of perf. */
 void features_probe_all(struct features *ret_features, u32 rate_hz);
 
-/* EXIT_CODE_OK when record can run; else EXIT_CODE_PRIVILEGE or EXIT_CODE_KERNEL and one sentence that
- * names what failed and the smallest fix. Unprobed features are not held against it. */
+/* EXIT_CODE_OK when record can run; else the code of the first weight that something is missing of, and one
+ * sentence that names what failed and the smallest fix. Unprobed features are not held against it. */
 enum exit_code features_check_essential(const struct features *features, char *ret_message, size_t sz);
 
 #endif

@@ -21,6 +21,7 @@
 
 #include "base/cleanup.h"
 #include "base/text_file.h"
+#include "discover/proc_scan.h"
 
 /* Inode numbers of the initial namespaces (Linux include/linux/proc_ns.h). */
 #define INITIAL_USER_NS_INO 0xEFFFFFFDu
@@ -190,6 +191,14 @@ void probe_lockdown(struct feature_result *ret_result)
 	else
 		set(ret_result, FEATURE_STATE_PRESENT, "lockdown is %s",
 		    strstr(text, "[integrity]") ? "integrity" : "none");
+}
+
+void probe_proc(struct feature_result *ret_result)
+{
+	bool mounted = proc_scan_is_possible();
+
+	set(ret_result, mounted ? FEATURE_STATE_PRESENT : FEATURE_STATE_MISSING, "%s",
+	    mounted ? "" : "is not mounted");
 }
 
 void probe_architecture(struct feature_result *ret_result)

@@ -17,6 +17,7 @@ void probe_host_pid_namespace(struct feature_result *ret_result);
 void probe_remote_read(struct feature_result *ret_result);
 void probe_map_files(struct feature_result *ret_result);
 void probe_lockdown(struct feature_result *ret_result);
+void probe_proc(struct feature_result *ret_result);
 void probe_architecture(struct feature_result *ret_result);
 void probe_kernel_btf(struct feature_result *ret_result);
 void probe_bpf_jit(struct feature_result *ret_result);
