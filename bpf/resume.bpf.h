@@ -149,6 +149,14 @@ static __always_inline void resume_check_cframe(struct walk *w)
 		walk_stop(w, SAMPLE_REASON_MID_TRANSITION);
 }
 
+/* Out of memory, where the verifier's trail of what a loop's end hangs on ends. At an argument of a global function it
+ * takes all scalars to matter, those of dead registers too, and may then refuse the loops of the same function (Linux
+ * 6.18, "verifier bug: global subprog unexpected regs"), or not: that depends on code elsewhere. */
+static __always_inline u32 resume_chunk_limit(const struct walk *w)
+{
+	return *(const volatile u32 *)&w->chunk_limit;
+}
+
 /* Walks the thread's stack, all but the last of at most `chunks` parts of it sent if `sending`. */
 __noinline int resume_walk(u32 id, u32 slot_idx, u32 chunks, u32 sending)
 {
@@ -173,6 +181,7 @@ __noinline int resume_walk(u32 id, u32 slot_idx, u32 chunks, u32 sending)
 	s->walk.frame_limit = LIMIT_SAMPLE_FRAMES;
 	stack_begin(&s->walk, &config->layout, slot->epoch, config->runtime_addr);
 	s->walk.search_limit = LIMIT_RESUME_THREAD_SCAN;
+	s->walk.chunk_limit = chunks;
 	s->walk.tgid = tgid;
 	s->walk.id_is_native = !THREAD_POINTER_IS_PTHREAD_SELF;
 	s->walk.task_id = s->walk.id_is_native ? task_ns_tid(task) : task_thread_pointer(task);
@@ -186,7 +195,8 @@ __noinline int resume_walk(u32 id, u32 slot_idx, u32 chunks, u32 sending)
 		bpf_probe_read_kernel(s->walk.registers, REGS_CNT * sizeof(u64), regs);
 		walk_behind_suspended(s);
 	}
-	for (u32 chunk = 0; chunk < LIMIT_RESUME_CHUNKS - 1 && chunk + 1 < chunks; chunk++) {
+	for (u32 chunk = 0; chunk < LIMIT_RESUME_CHUNKS - 1 && chunk + 1 < resume_chunk_limit(&s->walk);
+	     chunk++) {
 		if (resume_next_chunk(id, chunk, sending))
 			break;
 	}

@@ -43,6 +43,7 @@ struct walk {
 	u32 zero;	 /* always (loops.bpf.h) */
 	u32 frame_limit; /* frames that this walk may read, at most LIMIT_SAMPLE_FRAMES */
 	u32 flushed_cnt; /* frames of this stack that went before those in the scratch */
+	u32 chunk_limit; /* parts that its walk may take (resume.bpf.h) */
 	u64 epoch;
 	u64 salt;     /* tells apart equal addresses of other processes in the code slots */
 	u64 proof;    /* the interpreter's code counter at this sample */
