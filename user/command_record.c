@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `panopy record`: one session from the command line to the files and the exit status. */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,9 @@ static void priority_raise(void)
 		.runtime = SLICE_NS,
 	};
 
+	/* Who runs panopy under another policy (chrt) wants it there. */
+	if (sched_getscheduler(0) != SCHED_OTHER)
+		return;
 	/* May be refused; then samples wait a little longer. */
 	if (syscall(SYS_sched_setattr, 0, &attr, 0))
 		setpriority(PRIO_PROCESS, 0, PRIORITY);

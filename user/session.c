@@ -186,7 +186,8 @@ static void check_ends(struct session *session, u64 now)
 {
 	if (session->stop)
 		return;
-	if (session->options->duration_ns && now >= session->started_ns + session->options->duration_ns)
+	if (session->options->duration_ns && session->started_ns &&
+	    now >= session->started_ns + session->options->duration_ns)
 		session->stop = SESSION_STOP_DURATION;
 	else if (session->child_ended && !target_table_live_count(session->targets))
 		session->stop = SESSION_STOP_COMMAND_ENDED;

@@ -219,11 +219,6 @@ static int start(struct session *session, const struct session_config *config, c
 	pid_t missing = 0;
 	int err;
 
-	session->start_real_ns = clock_real_ns();
-	session->started_ns = clock_monotonic_ns();
-	err = perf_timers_start(session->timers);
-	if (err)
-		return fail(failure, EXIT_CODE_FAILURE, err, "the sampling timers cannot be started");
 	err = session_scan(session, &missing);
 	if (err == -ESRCH && missing) {
 		snprintf(failure->message, failure->sz,
@@ -241,6 +236,12 @@ static int start(struct session *session, const struct session_config *config, c
 		err = check_pids(session, failure);
 	if (err)
 		return err;
+	/* Not before: a process would miss the samples of the time until it had been looked at. */
+	session->start_real_ns = clock_real_ns();
+	session->started_ns = clock_monotonic_ns();
+	err = perf_timers_start(session->timers);
+	if (err)
+		return fail(failure, EXIT_CODE_FAILURE, err, "the sampling timers cannot be started");
 	if (config->child_go_fd >= 0 && write(config->child_go_fd, "", 1) != 1)
 		return fail(failure, EXIT_CODE_FAILURE, -errno, "the command cannot be started");
 	return 0;

@@ -60,7 +60,7 @@ struct session {
 	u64 turn_ns;	     /* when it last let other work be done */
 	enum session_stop stop;
 	u64 begun_ns;	/* panopy was started */
-	u64 started_ns; /* the timers were started */
+	u64 started_ns; /* the timers were started; 0: not yet */
 	u64 start_real_ns;
 	u64 stopped_ns;
 	u64 startup_user_ns; /* own CPU time until every process that was there had been looked at */

@@ -28,7 +28,7 @@ void session_draw_progress(struct session *session, u64 now)
 {
 	u64 stats[BPF_STAT_COUNT] = {};
 	struct progress_values values = {
-		.elapsed_ns = now - session->started_ns,
+		.elapsed_ns = session->started_ns ? now - session->started_ns : 0,
 		.running_ns = now - session->begun_ns,
 		.duration_ns = session->options->duration_ns,
 		.processes = profile_process_count(session->profile),
@@ -105,7 +105,7 @@ void session_print_stats(struct session *session, u64 now)
 
 	if (!session->stats_ns)
 		session->stats_ns = session->started_ns;
-	if (!interval_ns || now - session->stats_ns < interval_ns)
+	if (!interval_ns || !session->started_ns || now - session->stats_ns < interval_ns)
 		return;
 	session->stats_ns = now;
 	session_summarize(session, &summary);

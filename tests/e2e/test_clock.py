@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The samples' weights add up to the CPU clock of each process, and those without Python to their threads'."""
+import os
 import time
 
 from lib.hosts import on_host
@@ -37,6 +38,18 @@ def test_cpu_clock(t):
     # Slices shorter than a period cost no tick.
     t.claim(ticks <= 1.1 * stolen + 0.1 and (ticks > 0 or stolen < 1),
             f"{ticks:.3f} s of ticks were told as stolen by the host, the kernel tells {stolen:.3f} s")
+
+
+def test_first_look(t):
+    """CPUs that belong to sixty others: the recording begins when each of them has been looked at, not before"""
+    python = on_host(t.pythons)
+    targets = t.start_all([(python, "loadavg.py", 600, 1)] * 60)
+    recording = t.record("-r", "1khz", "-d", 3, "-p", ",".join(str(target.pid) for target in targets))
+    t.require(recording.status == 0, "the recording succeeds", recording.explain())
+    data = recording.summary().data
+    seconds = sum(process["weight_ns"] for process in data["processes"]) / 1e9
+    there = os.cpu_count() * data["duration_ns"] / 1e9 - data["lost"]["stolen"] / 1000
+    t.claim(seconds >= 0.9 * there, f"{seconds:.2f} s sampled of the {there:.2f} s that the CPUs had", recording.explain())
 
 
 def test_no_python(t):

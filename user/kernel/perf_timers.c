@@ -22,7 +22,7 @@ enum { ONLINE_TEXT_SZ = 4096 };
 struct perf_timers {
 	struct perf_timers_config config;
 	int *fds;	/* by CPU; -1: no timer */
-	u64 *opened_ns; /* by CPU: when its timer was opened */
+	u64 *opened_ns; /* by CPU: when its timer was opened, or started if that was later */
 	size_t cpu_cnt;
 	bool started;
 	char online[ONLINE_TEXT_SZ]; /* as last read */
@@ -151,6 +151,7 @@ int perf_timers_start(struct perf_timers *timers)
 {
 	timers->started = true;
 	for (size_t cpu = 0; cpu < timers->cpu_cnt; cpu++) {
+		timers->opened_ns[cpu] = clock_monotonic_ns();
 		if (timers->fds[cpu] >= 0 && ioctl(timers->fds[cpu], PERF_EVENT_IOC_ENABLE, 0))
 			return -errno;
 	}
@@ -200,7 +201,8 @@ int perf_timers_refresh(struct perf_timers *timers, u64 now_ns, bool *ret_change
 		return err;
 	changed = strcmp(online, timers->online) != 0;
 	memcpy(timers->online, online, sizeof(online));
-	timers_close_dead(timers, now_ns);
+	if (timers->started)
+		timers_close_dead(timers, now_ns);
 	cnt = perf_timers_cpu_count(timers);
 	err = timers_match(timers, online);
 	*ret_changed = changed || perf_timers_cpu_count(timers) != cnt;
