@@ -116,16 +116,25 @@ struct helper {
 	int from;
 };
 
-static void __attribute__((noreturn)) run_helper(int from, int to)
+/* Who outlives the test holds its output open, and whoever reads that waits. */
+static void die_with(pid_t parent)
 {
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(0);
+}
+
+static void __attribute__((noreturn)) run_helper(pid_t parent, int from, int to)
+{
+	pid_t own = getpid();
 	char byte;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	die_with(parent);
 	while (read(from, &byte, 1) == 1) {
 		pid_t pid = fork();
 
 		if (!pid) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			die_with(own);
 			for (;;)
 				pause();
 		}
@@ -137,6 +146,7 @@ static void __attribute__((noreturn)) run_helper(int from, int to)
 
 static struct helper helper_start(void)
 {
+	pid_t own = getpid();
 	struct helper helper;
 	int to[2], from[2];
 
@@ -145,7 +155,7 @@ static struct helper helper_start(void)
 	helper.pid = fork();
 	if (!helper.pid) {
 		close(to[1]);
-		run_helper(to[0], from[1]);
+		run_helper(own, to[0], from[1]);
 	}
 	assert_true(helper.pid > 0);
 	close(to[0]);
@@ -496,12 +506,12 @@ static void *start_helper(void *helper)
 }
 
 /* In a process of its own: its children are those of two threads. */
-static void __attribute__((noreturn)) run_threads(int to)
+static void __attribute__((noreturn)) run_threads(pid_t parent, int to)
 {
 	struct helper helper = {};
 	pthread_t thread;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	die_with(parent);
 	if (pthread_create(&thread, NULL, start_helper, &helper))
 		_exit(1);
 	while (!__atomic_load_n(&helper.from, __ATOMIC_ACQUIRE))
@@ -519,6 +529,7 @@ static void children_of_all_threads_are_found(void **state)
 	char path[64];
 	int from[2];
 	pid_t child = 0;
+	pid_t own = getpid();
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)getpid(), (int)getpid());
 	if (access(path, R_OK)) {
@@ -529,7 +540,8 @@ static void children_of_all_threads_are_found(void **state)
 	assert_int_equal(pipe(from), 0);
 	mapping.pid = fork();
 	if (!mapping.pid)
-		run_threads(from[1]);
+		run_threads(own, from[1]);
+	close(from[1]);
 	assert_int_equal(read(from[0], &child, sizeof(child)), sizeof(child));
 	target_table_on_mapping(table, &mapping);
 	check_ready(table, mapping.pid);
@@ -538,7 +550,6 @@ static void children_of_all_threads_are_found(void **state)
 	kill(mapping.pid, SIGKILL);
 	waitpid(mapping.pid, NULL, 0);
 	close(from[0]);
-	close(from[1]);
 }
 
 static struct selection *selection_of(bool is_excluded, const char *name)
@@ -631,13 +642,13 @@ static void what_ended_before_it_was_published_is_taken_back(void **state)
 }
 
 /* Takes away its own arguments, with all that lies above them on the stack. */
-static void __attribute__((noreturn)) run_without_arguments(int to)
+static void __attribute__((noreturn)) run_without_arguments(pid_t parent, int to)
 {
 	enum { PAGE_SZ = 4096, ABOVE_SZ = 1 << 20 };
 	volatile char *below =
 		alloca(2 * PAGE_SZ); /* nothing of the stack that is used from here on lies there */
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	die_with(parent);
 	below[0] = 0;
 	syscall(SYS_munmap, (uintptr_t)program_invocation_name / PAGE_SZ * PAGE_SZ, ABOVE_SZ);
 	syscall(SYS_write, to, below, 1);
@@ -648,13 +659,15 @@ static void __attribute__((noreturn)) run_without_arguments(int to)
 static void process_without_arguments_is_decided_at_last(void **state)
 {
 	struct mapping_event mapping = {};
+	pid_t own = getpid();
 	int from[2];
 	char byte;
 
 	assert_int_equal(pipe(from), 0);
 	mapping.pid = fork();
 	if (!mapping.pid)
-		run_without_arguments(from[1]);
+		run_without_arguments(own, from[1]);
+	close(from[1]);
 	assert_int_equal(read(from[0], &byte, 1), 1);
 	for (int is_excluded = 0; is_excluded < 2; is_excluded++) {
 		struct selection *selection = selection_of(is_excluded, "nobody");
@@ -677,7 +690,6 @@ static void process_without_arguments_is_decided_at_last(void **state)
 	kill(mapping.pid, SIGKILL);
 	waitpid(mapping.pid, NULL, 0);
 	close(from[0]);
-	close(from[1]);
 }
 
 int main(void)
